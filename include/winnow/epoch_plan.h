@@ -1,0 +1,58 @@
+// EpochPlan: the samples of one epoch in training order, with their weights.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "winnow/array.h"
+#include "winnow/selection.h"
+#include "winnow/types.h"
+
+namespace winnow {
+
+// Immutable after construction, so safe to read from several threads. 4 bytes per selected sample plus
+// two bits per sample of the data set.
+class EpochPlan {
+ public:
+  EpochPlan() = default;
+
+  // Shuffles the selection. The order depends on (seed, epoch, selection) alone.
+  EpochPlan(Selection selection, std::uint64_t seed, std::uint64_t epoch, bool pruning);
+
+  std::uint64_t epoch() const { return epoch_; }
+  // True in an epoch that the schedule prunes, even if the policy kept every sample.
+  bool pruning() const { return pruning_; }
+  std::size_t num_samples() const { return selection_.kept.size(); }
+  std::size_t size() const { return order_.size(); }
+  std::size_t num_pruned() const { return num_samples() - size(); }
+
+  // The samples in training order.
+  std::span<const std::uint32_t> order() const { return order_; }
+
+  // Copies samples [begin, begin + out.size()) of the order. Throws std::out_of_range past the end.
+  void copy_to(std::size_t begin, std::span<SampleIndex> out) const;
+
+  // Number of batches of `batch_size`, the last one possibly smaller, or dropped.
+  std::size_t num_batches(std::size_t batch_size, bool drop_last = false) const;
+
+  // What the loss of a sample is multiplied by: 1, or selection().rescale.
+  float weight(std::size_t index) const {
+    return !selection_.rescaled.empty() && selection_.rescaled.test(index) ? selection_.rescale
+                                                                           : 1.0F;
+  }
+  // Mean weight of a batch: what the mean loss of that batch is multiplied by. Throws
+  // std::out_of_range if an index is; an empty batch has weight 1.
+  double mean_weight(std::span<const SampleIndex> indices) const;
+  double mean_weight(std::span<const std::uint32_t> indices) const;
+
+  const Selection& selection() const { return selection_; }
+
+ private:
+  Selection selection_;
+  std::uint64_t epoch_ = 0;
+  bool pruning_ = false;
+  Array<std::uint32_t> order_;
+};
+
+}  // namespace winnow

@@ -1,0 +1,42 @@
+// Policy: turns scores into the samples of the next epoch. It never knows where a score came from.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "winnow/selection.h"
+#include "winnow/types.h"
+
+namespace winnow {
+
+// All that a selection may depend on.
+struct PolicyInput {
+  std::span<const float> scores;  // one per sample, kUnscored where there is none
+  std::uint64_t epoch = 0;        // from 0
+  std::uint64_t seed = 0;
+};
+
+// Stateless and thread-safe: the same input gives the same selection. An unscored sample is never
+// left out because of its score and never counts in a mean or a group.
+class Policy {
+ public:
+  virtual ~Policy() = default;
+
+  // Name and options, complete, as the registry understands them.
+  virtual Spec spec() const = 0;
+
+  // Share of the epochs that are pruned when the user does not say (see Schedule).
+  virtual double default_delta() const { return 1.0; }
+
+  // True if select() reads the scores.
+  virtual bool uses_scores() const { return true; }
+
+  // The samples of a pruned epoch.
+  virtual Selection select(const PolicyInput& input) const = 0;
+
+  // The samples of an annealing epoch: all of them, unless the policy says otherwise.
+  virtual Selection anneal(const PolicyInput& input) const;
+};
+
+}  // namespace winnow
