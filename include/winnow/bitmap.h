@@ -25,6 +25,11 @@ class Bitmap {
   // Number of bits that are 1.
   std::size_t count() const;
 
+  // Intersection, union and difference with a bitmap of the same size.
+  Bitmap& operator&=(const Bitmap& other);
+  Bitmap& operator|=(const Bitmap& other);
+  Bitmap& operator-=(const Bitmap& other);
+
   // Whoever writes words directly keeps the bits past size() at 0.
   std::span<std::uint64_t> words() { return words_; }
   std::span<const std::uint64_t> words() const { return words_; }

@@ -90,7 +90,7 @@ class Pruner {
   // Share of the run that is done, in [0, 1]; for learning-rate schedules. Every epoch counts the same
   // however many samples it has; grows with position() and is 1 at the end of the last epoch.
   double progress() const;
-  // Share of all samples seen so far in this run that was left out: 1 - used / (N * epochs started).
+  // Share of the run so far that was left out: 1 - planned samples / (N * epochs started).
   double pruned_share() const;
 
   std::uint64_t num_observations() const { return num_observations_; }
@@ -115,6 +115,13 @@ class Pruner {
 
  private:
   friend class PrunerState;
+
+  void check_epoch(std::uint64_t epoch) const;
+  bool book(const Observation& observation);
+  // Checks the range and copies to narrow_indices_.
+  std::span<const std::uint32_t> narrow(std::span<const SampleIndex> indices);
+  template <typename Index>
+  void check_range(std::span<const Index> indices) const;
 
   PrunerOptions options_;
   Schedule schedule_;

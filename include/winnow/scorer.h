@@ -22,13 +22,18 @@ struct Observation {
   double mean_loss = 0.0;
   // One loss per index, or empty when only the mean is known.
   std::span<const float> losses = {};
+
+  // The loss of sample indices[k], or the mean if only that is known.
+  double loss(std::size_t k) const {
+    return losses.empty() ? mean_loss : static_cast<double>(losses[k]);
+  }
 };
 
 // One named array or number that a scorer needs saved. `bytes` refers to the scorer's own memory and
 // stays valid until the scorer changes.
 struct ScorerArray {
   std::string_view name;
-  std::string_view dtype;  // "F32" or "U32"
+  std::string_view dtype;  // "F32" or "U32"; one or more entries per sample
   std::span<std::byte> bytes;
 };
 
@@ -58,9 +63,6 @@ class Scorer {
   virtual std::vector<ScorerArray> arrays() = 0;
   virtual OptionMap numbers() const { return {}; }
   virtual void set_numbers(const OptionMap&) {}
-
-  // Called when an epoch begins, before its plan is made. BLR normalises itself here.
-  virtual void start_epoch() {}
 };
 
 }  // namespace winnow

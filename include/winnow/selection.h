@@ -35,7 +35,7 @@ struct SelectionReport {
 struct Selection {
   Bitmap kept;
   // Of the kept samples, those whose loss counts `rescale` times. Empty bitmap: none.
-  Bitmap rescaled;
+  Bitmap rescaled = {};
   float rescale = 1.0F;
   SelectionReport report = {};
 

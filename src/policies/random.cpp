@@ -1,0 +1,52 @@
+#include "winnow/policies/random.h"
+
+#include "detail/check.h"
+#include "detail/rounding.h"
+#include "detail/subset.h"
+
+namespace winnow {
+
+namespace {
+
+enum class Renewal { once, every_epoch };
+
+class Random final : public Policy {
+ public:
+  Random(const RandomOptions& options, Renewal renewal) : options_(options), renewal_(renewal) {}
+
+  Spec spec() const override {
+    return {renewal_ == Renewal::once ? "random" : "random-dynamic",
+            {{"prune_ratio", options_.prune_ratio}}};
+  }
+  bool uses_scores() const override { return false; }
+
+  Selection select(const PolicyInput& input) const override {
+    const std::size_t n = input.scores.size();
+    const std::uint64_t epoch = renewal_ == Renewal::once ? 0 : input.epoch;
+    detail::RandomStream random(input.seed, epoch, detail::Purpose::selection);
+    return {.kept = detail::choose(n, detail::floor_share(1.0 - options_.prune_ratio, n), random)};
+  }
+
+ private:
+  RandomOptions options_;
+  Renewal renewal_;
+};
+
+std::unique_ptr<Policy> make(const RandomOptions& options, Renewal renewal) {
+  auto policy = std::make_unique<Random>(options, renewal);
+  detail::require(options.prune_ratio >= 0.0 && options.prune_ratio < 1.0, policy->spec().name,
+                  "prune_ratio", "in [0, 1)", options.prune_ratio);
+  return policy;
+}
+
+}  // namespace
+
+std::unique_ptr<Policy> make_random(const RandomOptions& options) {
+  return make(options, Renewal::once);
+}
+
+std::unique_ptr<Policy> make_random_dynamic(const RandomOptions& options) {
+  return make(options, Renewal::every_epoch);
+}
+
+}  // namespace winnow

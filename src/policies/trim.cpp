@@ -1,0 +1,47 @@
+#include "winnow/policies/trim.h"
+
+#include <algorithm>
+
+#include "detail/check.h"
+#include "detail/rounding.h"
+#include "detail/score_masks.h"
+#include "detail/top_k.h"
+
+namespace winnow {
+
+namespace {
+
+class Trim final : public Policy {
+ public:
+  explicit Trim(const TrimOptions& options) : options_(options) {}
+
+  Spec spec() const override {
+    return {"trim",
+            {{"prune_ratio", options_.prune_ratio},
+             {"warmup_epochs", static_cast<double>(options_.warmup_epochs)}}};
+  }
+
+  Selection select(const PolicyInput& input) const override {
+    const std::size_t n = input.scores.size();
+    Selection selection = Selection::all(n);
+    if (input.epoch < options_.warmup_epochs) return selection;
+    const auto num_left_out = std::min<std::size_t>(detail::floor_share(options_.prune_ratio, n),
+                                                    detail::scored(input.scores).count());
+    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
+    selection.kept -= detail::highest(input.scores, num_left_out, random);
+    return selection;
+  }
+
+ private:
+  TrimOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_trim(const TrimOptions& options) {
+  detail::require(options.prune_ratio >= 0.0 && options.prune_ratio < 1.0, "trim", "prune_ratio",
+                  "in [0, 1)", options.prune_ratio);
+  return std::make_unique<Trim>(options);
+}
+
+}  // namespace winnow

@@ -1,0 +1,37 @@
+// Raju et al., Accelerating Deep Learning with Dynamic Data Pruning.
+#include "winnow/policies/ucb.h"
+
+#include "detail/check.h"
+#include "detail/rounding.h"
+#include "detail/top_k.h"
+
+namespace winnow {
+
+namespace {
+
+class Ucb final : public Policy {
+ public:
+  explicit Ucb(const UcbOptions& options) : options_(options) {}
+
+  Spec spec() const override { return {"ucb", {{"prune_ratio", options_.prune_ratio}}}; }
+
+  Selection select(const PolicyInput& input) const override {
+    const auto num_kept = static_cast<std::size_t>(
+        detail::floor_share(1.0 - options_.prune_ratio, input.scores.size()));
+    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
+    return {.kept = detail::unscored_then_highest(input.scores, num_kept, random)};
+  }
+
+ private:
+  UcbOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Policy> make_ucb(const UcbOptions& options) {
+  detail::require(options.prune_ratio >= 0.0 && options.prune_ratio < 1.0, "ucb", "prune_ratio",
+                  "in [0, 1)", options.prune_ratio);
+  return std::make_unique<Ucb>(options);
+}
+
+}  // namespace winnow

@@ -1,0 +1,91 @@
+// Multiplicative algebraic reconstruction (MART) of per-sample losses from batch means. The factors
+// w_i = exp(v_i) are stored instead of v_i: the additive step on v_i is a multiplication by one number
+// per batch, and no sample needs an exponential.
+#include "winnow/scorers/reconstruction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "detail/check.h"
+#include "detail/score_array.h"
+
+namespace winnow {
+
+namespace {
+
+// Keep the products with mu inside float's range; no training comes near them.
+constexpr float kLeastFactor = 1e-30F;
+constexpr float kGreatestFactor = 1e30F;
+
+class Reconstruction final : public Scorer {
+ public:
+  Reconstruction(std::size_t num_samples, const ReconstructionOptions& options)
+      : options_(options), factors_(num_samples, kUnscored) {}
+
+  Spec spec() const override { return {"reconstruction", {{"step", options_.step}}}; }
+  std::size_t num_samples() const override { return factors_.size(); }
+
+  bool observe(const Observation& observation) override {
+    const double loss = observation.mean_loss;
+    if (loss <= 0.0) return false;
+    const auto indices = observation.indices;
+    if (scratch_.size() < indices.size()) scratch_.resize(indices.size());
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      const float factor = factors_[indices[k]];
+      scratch_[k] = factor == factor ? factor : 1.0F;
+    }
+    double sum = 0.0;
+    for (std::size_t k = 0; k < indices.size(); ++k) sum += static_cast<double>(scratch_[k]);
+    const double mean_factor = sum / static_cast<double>(indices.size());
+
+    const double gain = std::max(0.01, 1.0 / (num_observations_ + 1.0));
+    mean_loss_ += gain * (loss / mean_factor - mean_loss_);
+    num_observations_ += 1.0;
+    const auto correction =
+        static_cast<float>(std::pow(loss / (mean_loss_ * mean_factor), options_.step));
+    for (std::size_t k = 0; k < indices.size(); ++k) {
+      factors_[indices[k]] = std::clamp(scratch_[k] * correction, kLeastFactor, kGreatestFactor);
+    }
+    return true;
+  }
+
+  std::span<const float> scores(Array<float>& scratch) const override {
+    scratch = Array<float>(factors_.size());
+    const auto mean_loss = static_cast<float>(mean_loss_);
+    for (std::size_t i = 0; i < factors_.size(); ++i) {
+      // NaN stays NaN: it is not greater than the limit.
+      const float score = mean_loss * factors_[i];
+      scratch[i] = score > std::numeric_limits<float>::max() ? std::numeric_limits<float>::max() : score;
+    }
+    return {scratch.data(), scratch.size()};
+  }
+  std::vector<ScorerArray> arrays() override {
+    return {detail::saved_array("factors", "F32", factors_)};
+  }
+  OptionMap numbers() const override {
+    return {{"mean_loss", mean_loss_}, {"num_observations", num_observations_}};
+  }
+  void set_numbers(const OptionMap& numbers) override {
+    mean_loss_ = numbers.at("mean_loss");
+    num_observations_ = numbers.at("num_observations");
+  }
+
+ private:
+  ReconstructionOptions options_;
+  Array<float> factors_;
+  double mean_loss_ = 0.0;  // mu
+  double num_observations_ = 0.0;
+  std::vector<float> scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Scorer> make_reconstruction(std::size_t num_samples,
+                                            const ReconstructionOptions& options) {
+  detail::require(options.step > 0.0 && options.step <= 1.0, "reconstruction", "step", "in (0, 1]",
+                  options.step);
+  return std::make_unique<Reconstruction>(num_samples, options);
+}
+
+}  // namespace winnow
