@@ -40,7 +40,8 @@ double mean_weight_of(const Selection& selection, std::span<const Index> indices
           detail::concat("EpochPlan: index must be in [0, ", n, "), got ", index));
     }
     if (!selection.rescaled.empty()) {
-      num_rescaled += static_cast<std::size_t>(selection.rescaled.test(static_cast<std::size_t>(index)));
+      num_rescaled +=
+          static_cast<std::size_t>(selection.rescaled.test(static_cast<std::size_t>(index)));
     }
   }
   if (num_rescaled == 0) return 1.0;

@@ -183,9 +183,9 @@ double Pruner::progress() const {
 
 double Pruner::pruned_share() const {
   if (num_epochs_started_ == 0) return 0.0;
-  return 1.0 - static_cast<double>(num_samples_planned_) /
-                   (static_cast<double>(options_.num_samples) *
-                    static_cast<double>(num_epochs_started_));
+  return 1.0 -
+         static_cast<double>(num_samples_planned_) /
+             (static_cast<double>(options_.num_samples) * static_cast<double>(num_epochs_started_));
 }
 
 std::vector<float> Pruner::scores() const {

@@ -2,8 +2,6 @@
 
 namespace winnow {
 
-Selection Selection::all(std::size_t num_samples) {
-  return {.kept = Bitmap(num_samples, true)};
-}
+Selection Selection::all(std::size_t num_samples) { return {.kept = Bitmap(num_samples, true)}; }
 
 }  // namespace winnow

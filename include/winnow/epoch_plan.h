@@ -11,8 +11,8 @@
 
 namespace winnow {
 
-// Immutable after construction, so safe to read from several threads. 4 bytes per selected sample plus
-// two bits per sample of the data set.
+// Immutable after construction, so safe to read from several threads. 4 bytes per selected sample
+// plus two bits per sample of the data set.
 class EpochPlan {
  public:
   EpochPlan() = default;

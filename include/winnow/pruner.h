@@ -87,8 +87,8 @@ class Pruner {
   // Throws std::out_of_range past the end of the plan.
   void set_position(std::size_t position);
 
-  // Share of the run that is done, in [0, 1]; for learning-rate schedules. Every epoch counts the same
-  // however many samples it has; grows with position() and is 1 at the end of the last epoch.
+  // Share of the run that is done, in [0, 1]; for learning-rate schedules. Every epoch counts the
+  // same however many samples it has; grows with position() and is 1 at the end of the last epoch.
   double progress() const;
   // Share of the run so far that was left out: 1 - planned samples / (N * epochs started).
   double pruned_share() const;
@@ -100,11 +100,12 @@ class Pruner {
   std::vector<float> scores() const;
   std::size_t num_scored() const;
 
-  // State as a safetensors file. Written to a temporary name beside `path`, synced and renamed: after a
-  // failure or a crash `path` is what it was. Throws std::runtime_error.
+  // State as a safetensors file. Written to a temporary name beside `path`, synced and renamed:
+  // after a failure or a crash `path` is what it was. Throws std::runtime_error.
   void save(const std::filesystem::path& path) const;
-  // Throws std::runtime_error, and keeps the present state, if the file cannot be read, is damaged, or
-  // belongs to other options. Afterwards this run goes on bit for bit as the saved one would have.
+  // Throws std::runtime_error, and keeps the present state, if the file cannot be read, is damaged,
+  // or belongs to other options. Afterwards this run goes on bit for bit as the saved one would
+  // have.
   void load(const std::filesystem::path& path);
   // A pruner with the options and the state of a file.
   static Pruner from_file(const std::filesystem::path& path);

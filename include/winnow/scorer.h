@@ -16,7 +16,8 @@ namespace winnow {
 // The value of a sample that no observation has reached yet. Test with std::isnan.
 inline constexpr float kUnscored = std::numeric_limits<float>::quiet_NaN();
 
-// What one training step reports. Indices are in range and all losses finite when a Scorer sees them.
+// What one training step reports. Indices are in range and all losses finite when a Scorer sees
+// them.
 struct Observation {
   std::span<const std::uint32_t> indices;
   double mean_loss = 0.0;
@@ -29,16 +30,16 @@ struct Observation {
   }
 };
 
-// One named array or number that a scorer needs saved. `bytes` refers to the scorer's own memory and
-// stays valid until the scorer changes.
+// One named array or number that a scorer needs saved. `bytes` refers to the scorer's own memory
+// and stays valid until the scorer changes.
 struct ScorerArray {
   std::string_view name;
   std::string_view dtype;  // "F32" or "U32"; one or more entries per sample
   std::span<std::byte> bytes;
 };
 
-// Keeps one score per sample. A scorer changes only the samples of the observed batch; an index that
-// stands twice in a batch is applied once. Not thread-safe; const calls may run side by side.
+// Keeps one score per sample. A scorer changes only the samples of the observed batch; an index
+// that stands twice in a batch is applied once. Not thread-safe; const calls may run side by side.
 class Scorer {
  public:
   virtual ~Scorer() = default;

@@ -22,11 +22,11 @@ struct ScoreGroup {
 
 // How a policy came to its selection, for people and tools. Fields that do not apply stay empty.
 struct SelectionReport {
-  std::optional<double> threshold;                // InfoBatch: mean of the scored samples
-  std::optional<std::size_t> num_below;           // InfoBatch: samples below the threshold
-  std::optional<std::size_t> num_kept_of_below;   // InfoBatch: of these, kept
-  std::vector<ScoreGroup> groups;                 // SeTa, from easy to hard
-  std::optional<std::size_t> window_begin;        // SeTa: groups [window_begin, window_end) are used
+  std::optional<double> threshold;               // InfoBatch: mean of the scored samples
+  std::optional<std::size_t> num_below;          // InfoBatch: samples below the threshold
+  std::optional<std::size_t> num_kept_of_below;  // InfoBatch: of these, kept
+  std::vector<ScoreGroup> groups;                // SeTa, from easy to hard
+  std::optional<std::size_t> window_begin;       // SeTa: groups [window_begin, window_end) are used
   std::optional<std::size_t> window_end;
   std::optional<double> within_group_sum_of_squares;  // SeTa
 };

@@ -16,7 +16,8 @@ std::uint64_t splitmix64(std::uint64_t& state) {
   return z ^ (z >> 31U);
 }
 
-// One register of eight lanes; a vector type because g++ 12 does not vectorise the loop over an array.
+// One register of eight lanes; a vector type because g++ 12 does not vectorise the loop over an
+// array.
 using Lanes = std::uint64_t __attribute__((vector_size(64)));
 
 // `state` holds the four words of all lanes one after the other.

@@ -8,7 +8,13 @@
 namespace winnow::detail {
 
 // What a stream is for, so that no two uses share their numbers.
-enum class Purpose : std::uint64_t { selection = 1, exploration = 2, order = 3, order_retries = 4, buckets = 5 };
+enum class Purpose : std::uint64_t {
+  selection = 1,
+  exploration = 2,
+  order = 3,
+  order_retries = 4,
+  buckets = 5
+};
 
 // Eight interleaved xoshiro256++ generators (Blackman and Vigna), seeded by splitmix64. Numbers are
 // made a block at a time so that the compiler can use vector instructions.

@@ -1,5 +1,5 @@
-// A plain Fisher-Yates shuffle of a large array misses the cache at every step. So every position is
-// first thrown into a random bucket that fits the cache, then each bucket is shuffled by itself:
+// A plain Fisher-Yates shuffle of a large array misses the cache at every step. So every position
+// is first thrown into a random bucket that fits the cache, then each bucket is shuffled by itself:
 // independent uniform buckets with a uniform order inside each are a uniform permutation.
 #include "detail/shuffle.h"
 
@@ -36,8 +36,8 @@ struct BytePositions {
 };
 constexpr BytePositions kBytePositions;
 
-// Writes the positions of all set bits in order. Writes up to 8 elements at a time, so it stops using
-// the table where that would pass the end of the array.
+// Writes the positions of all set bits in order. Writes up to 8 elements at a time, so it stops
+// using the table where that would pass the end of the array.
 WINNOW_MULTIVERSION
 void list_positions(const std::uint64_t* words, std::size_t num_words, std::uint32_t* out,
                     const std::uint32_t* end) {
@@ -53,15 +53,16 @@ void list_positions(const std::uint64_t* words, std::size_t num_words, std::uint
   }
   for (; w < num_words; ++w) {
     for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
-      *out++ = static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(bits));
+      *out++ =
+          static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(bits));
     }
   }
 }
 
 constexpr std::size_t kStep = 2 * RandomStream::kBlock;
 
-// offsets[k] = uniform in [0, bound - k) from 32 random bits each, by multiplication (Lemire). Returns
-// true if some of them may be biased and have to be checked.
+// offsets[k] = uniform in [0, bound - k) from 32 random bits each, by multiplication (Lemire).
+// Returns true if some of them may be biased and have to be checked.
 WINNOW_MULTIVERSION
 bool scale_offsets(const std::uint32_t* random, std::uint32_t bound, std::uint32_t* offsets,
                    std::uint32_t* low_halves) {

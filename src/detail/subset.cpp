@@ -1,6 +1,7 @@
 // Independent coin flips for 64 samples at a time, then single corrections until the size is right.
-// Given its size, a set of independent flips is uniform, and adding (or removing) a uniformly chosen
-// element keeps it uniform; so the result is exactly uniform whatever the probability of the flips.
+// Given its size, a set of independent flips is uniform, and adding (or removing) a uniformly
+// chosen element keeps it uniform; so the result is exactly uniform whatever the probability of the
+// flips.
 #include "detail/subset.h"
 
 #include <algorithm>

@@ -25,8 +25,8 @@ float from_ordered(std::uint32_t ordered) {
 }
 
 struct Border {
-  float value = 0.0F;           // the count-th highest score
-  std::size_t num_wanted = 0;   // how many of the scores equal to it belong to the highest
+  float value = 0.0F;          // the count-th highest score
+  std::size_t num_wanted = 0;  // how many of the scores equal to it belong to the highest
 };
 
 Border find_border(std::span<const float> scores, std::size_t count) {

@@ -1,5 +1,5 @@
-// Raju et al., Accelerating Deep Learning with Dynamic Data Pruning. The paper's constants could not be
-// confirmed; the defaults are ours.
+// Raju et al., Accelerating Deep Learning with Dynamic Data Pruning. The paper's constants could
+// not be confirmed; the defaults are ours.
 #include "winnow/policies/epsilon_greedy.h"
 
 #include "detail/check.h"
@@ -22,8 +22,10 @@ class EpsilonGreedy final : public Policy {
 
   Selection select(const PolicyInput& input) const override {
     const std::size_t n = input.scores.size();
-    const auto num_kept = static_cast<std::size_t>(detail::floor_share(1.0 - options_.prune_ratio, n));
-    const auto num_random = static_cast<std::size_t>(detail::floor_share(options_.epsilon, num_kept));
+    const auto num_kept =
+        static_cast<std::size_t>(detail::floor_share(1.0 - options_.prune_ratio, n));
+    const auto num_random =
+        static_cast<std::size_t>(detail::floor_share(options_.epsilon, num_kept));
     detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
     Selection selection{
         .kept = detail::unscored_then_highest(input.scores, num_kept - num_random, random)};

@@ -1,6 +1,6 @@
-// Qin et al., InfoBatch: Lossless Training Speed Up by Unbiased Dynamic Data Pruning. Differences from the
-// authors' code: unscored samples are never pruned, equal scores prune nothing, and a prune_ratio
-// above 0.9 is refused instead of silently lowered.
+// Qin et al., InfoBatch: Lossless Training Speed Up by Unbiased Dynamic Data Pruning. Differences
+// from the authors' code: unscored samples are never pruned, equal scores prune nothing, and a
+// prune_ratio above 0.9 is refused instead of silently lowered.
 #include "winnow/policies/infobatch.h"
 
 #include "detail/check.h"

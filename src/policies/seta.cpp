@@ -1,5 +1,5 @@
-// Zhou et al., Scale Efficient Training (SeTa). Difference from the authors' code: the groups are the optimal
-// one-dimensional k-means (intervals), not scikit-learn's local optimum.
+// Zhou et al., Scale Efficient Training (SeTa). Difference from the authors' code: the groups are
+// the optimal one-dimensional k-means (intervals), not scikit-learn's local optimum.
 #include "winnow/policies/seta.h"
 
 #include <algorithm>
@@ -48,7 +48,8 @@ class Seta final : public Policy {
     const std::size_t end = first ? num_groups : begin + window;
     if (end - begin < num_groups) {
       Bitmap outside = std::move(members);
-      outside -= detail::within(input.scores, clusters.groups[begin].low, clusters.groups[end - 1].high);
+      outside -=
+          detail::within(input.scores, clusters.groups[begin].low, clusters.groups[end - 1].high);
       selection.kept -= outside;
     }
     selection.report.groups = clusters.groups;
@@ -78,7 +79,8 @@ std::unique_ptr<Policy> make_seta(const SetaOptions& options) {
   detail::require(options.window_scale > 0.0 && options.window_scale <= 1.0, "seta", "window_scale",
                   "in (0, 1]", options.window_scale);
   detail::require(window_size(options.groups, options.window_scale) >= 1, "seta",
-                  "groups * window_scale, rounded half to even,", "at least 1 (the window is empty)",
+                  "groups * window_scale, rounded half to even,",
+                  "at least 1 (the window is empty)",
                   static_cast<double>(options.groups) * options.window_scale);
   return std::make_unique<Seta>(options);
 }

@@ -1,5 +1,5 @@
-// Zhou et al., Batch Loss Score for Dynamic Data Pruning, eq. 3. The authors' code starts every score at 0
-// and uses alpha = 0.9; the defaults here are the paper's.
+// Zhou et al., Batch Loss Score for Dynamic Data Pruning, eq. 3. The authors' code starts every
+// score at 0 and uses alpha = 0.9; the defaults here are the paper's.
 #include "winnow/scorers/batch_loss.h"
 
 #include <cmath>
@@ -17,8 +17,7 @@ class BatchLoss final : public Scorer {
       : options_(options), scores_(num_samples, kUnscored), initial_(options.initial_score) {}
 
   Spec spec() const override {
-    return {"batch-loss",
-            {{"alpha", options_.alpha}, {"initial_score", options_.initial_score}}};
+    return {"batch-loss", {{"alpha", options_.alpha}, {"initial_score", options_.initial_score}}};
   }
   std::size_t num_samples() const override { return scores_.size(); }
 

@@ -11,8 +11,7 @@ enum class LossKind { batch_mean, sample };
 
 class LastLoss final : public Scorer {
  public:
-  LastLoss(std::size_t num_samples, LossKind kind)
-      : kind_(kind), scores_(num_samples, kUnscored) {}
+  LastLoss(std::size_t num_samples, LossKind kind) : kind_(kind), scores_(num_samples, kUnscored) {}
 
   Spec spec() const override {
     return {kind_ == LossKind::sample ? "sample-loss" : "last-batch-loss"};
@@ -32,7 +31,9 @@ class LastLoss final : public Scorer {
   std::span<const float> scores(Array<float>&) const override {
     return {scores_.data(), scores_.size()};
   }
-  std::vector<ScorerArray> arrays() override { return {detail::saved_array("scores", "F32", scores_)}; }
+  std::vector<ScorerArray> arrays() override {
+    return {detail::saved_array("scores", "F32", scores_)};
+  }
 
  private:
   LossKind kind_;

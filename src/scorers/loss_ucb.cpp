@@ -31,10 +31,9 @@ class LossUcb final : public Scorer {
       if (old.mean != old.mean) return Moments{.mean = static_cast<float>(loss)};
       const double mean = old.mean;
       const double variance = old.variance;
-      return Moments{
-          .mean = static_cast<float>((1.0 - decay) * mean + decay * loss),
-          .variance = static_cast<float>((1.0 - decay) * variance +
-                                         decay * (loss - mean) * (loss - mean))};
+      return Moments{.mean = static_cast<float>((1.0 - decay) * mean + decay * loss),
+                     .variance = static_cast<float>((1.0 - decay) * variance +
+                                                    decay * (loss - mean) * (loss - mean))};
     });
     return true;
   }

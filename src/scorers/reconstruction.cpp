@@ -1,6 +1,6 @@
 // Multiplicative algebraic reconstruction (MART) of per-sample losses from batch means. The factors
-// w_i = exp(v_i) are stored instead of v_i: the additive step on v_i is a multiplication by one number
-// per batch, and no sample needs an exponential.
+// w_i = exp(v_i) are stored instead of v_i: the additive step on v_i is a multiplication by one
+// number per batch, and no sample needs an exponential.
 #include "winnow/scorers/reconstruction.h"
 
 #include <algorithm>
@@ -56,7 +56,8 @@ class Reconstruction final : public Scorer {
     for (std::size_t i = 0; i < factors_.size(); ++i) {
       // NaN stays NaN: it is not greater than the limit.
       const float score = mean_loss * factors_[i];
-      scratch[i] = score > std::numeric_limits<float>::max() ? std::numeric_limits<float>::max() : score;
+      scratch[i] =
+          score > std::numeric_limits<float>::max() ? std::numeric_limits<float>::max() : score;
     }
     return {scratch.data(), scratch.size()};
   }

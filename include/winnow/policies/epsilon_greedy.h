@@ -14,8 +14,8 @@ struct EpsilonGreedyOptions {
   double epsilon = 0.1;
 };
 
-// k = floor((1 - prune_ratio) N) samples: the k - floor(epsilon k) highest scored and floor(epsilon k)
-// chosen uniformly from the rest. Unscored samples come before all others.
+// k = floor((1 - prune_ratio) N) samples: the k - floor(epsilon k) highest scored and floor(epsilon
+// k) chosen uniformly from the rest. Unscored samples come before all others.
 std::unique_ptr<Policy> make_epsilon_greedy(const EpsilonGreedyOptions& options = {});
 
 }  // namespace winnow

@@ -13,8 +13,8 @@ struct InfoBatchOptions {
 };
 
 // Of the samples below the mean, floor((1 - prune_ratio) n) stay, chosen uniformly, with weight
-// 1 / (1 - prune_ratio), so that the expected gradient is that of the full data. All others stay with
-// weight 1.
+// 1 / (1 - prune_ratio), so that the expected gradient is that of the full data. All others stay
+// with weight 1.
 std::unique_ptr<Policy> make_infobatch(const InfoBatchOptions& options = {});
 
 }  // namespace winnow

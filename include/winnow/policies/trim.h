@@ -16,8 +16,8 @@ struct TrimOptions {
   std::size_t warmup_epochs = 5;
 };
 
-// From epoch warmup_epochs on, the floor(prune_ratio N) highest scored samples are left out (fewer if
-// fewer are scored). Weights stay 1.
+// From epoch warmup_epochs on, the floor(prune_ratio N) highest scored samples are left out (fewer
+// if fewer are scored). Weights stay 1.
 std::unique_ptr<Policy> make_trim(const TrimOptions& options = {});
 
 }  // namespace winnow

@@ -1,4 +1,5 @@
-// UCB: the highest scored samples. Its own score, loss-ucb, is an upper confidence bound of the loss.
+// UCB: the highest scored samples. Its own score, loss-ucb, is an upper confidence bound of the
+// loss.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
-// Batch loss mean: the plain mean, over all visits of a sample, of how far the batch's loss stood above
-// the run's. BLS without forgetting.
+// Batch loss mean: the plain mean, over all visits of a sample, of how far the batch's loss stood
+// above the run's. BLS without forgetting.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@ struct LossAverageOptions {
   double decay = 0.1;
 };
 
-// s_i = (1 - decay) s_i + decay u, and s_i = u at the first visit, where u is the sample's own loss, or
-// the batch's mean loss if only that is known.
+// s_i = (1 - decay) s_i + decay u, and s_i = u at the first visit, where u is the sample's own
+// loss, or the batch's mean loss if only that is known.
 std::unique_ptr<Scorer> make_loss_average(std::size_t num_samples,
                                           const LossAverageOptions& options = {});
 

@@ -1,4 +1,5 @@
-// Upper confidence bound of the loss: its moving average plus its moving variance; the score of UCB.
+// Upper confidence bound of the loss: its moving average plus its moving variance; the score of
+// UCB.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +16,9 @@ struct LossUcbOptions {
   double confidence = 1.0;
 };
 
-// v_i = (1-b) v_i + b (u - m_i)^2 with the old m_i, then m_i = (1-b) m_i + b u; score m_i + c v_i. At the
-// first visit m_i = u and v_i = 0. u is the sample's own loss, or the batch's mean loss if only that
-// is known.
+// v_i = (1-b) v_i + b (u - m_i)^2 with the old m_i, then m_i = (1-b) m_i + b u; score m_i + c v_i.
+// At the first visit m_i = u and v_i = 0. u is the sample's own loss, or the batch's mean loss if
+// only that is known.
 std::unique_ptr<Scorer> make_loss_ucb(std::size_t num_samples, const LossUcbOptions& options = {});
 
 }  // namespace winnow
