@@ -1,0 +1,249 @@
+// Time of the core's operations and of the floors they are compared with. benchmarks/run.py runs this
+// program, puts the Python peers beside it and writes the table. By hand:
+//   build/bin/core_bench --benchmark_filter=/1000000$
+// WINNOW_BENCH_SCORES names a file of float32 scores, so that the peers see the same; without it the
+// scores are gamma(2, 1).
+#include <benchmark/benchmark.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "winnow/winnow.h"
+
+namespace {
+
+using winnow::Array;
+using winnow::EpochPlan;
+using winnow::PolicyInput;
+using winnow::Pruner;
+using winnow::Spec;
+
+constexpr double kSampleSeconds = 1e-9;
+
+// Scores of the largest size asked for; smaller sizes use the front.
+std::span<const float> scores_of(std::size_t n) {
+  static Array<float> scores;
+  if (scores.size() < n) {
+    scores = Array<float>(n);
+    if (const char* path = std::getenv("WINNOW_BENCH_SCORES")) {
+      std::ifstream file(path, std::ios::binary);
+      file.read(reinterpret_cast<char*>(scores.data()), static_cast<std::streamsize>(n * sizeof(float)));
+      if (!file) throw std::runtime_error(std::string("cannot read enough scores from ") + path);
+    } else {
+      std::mt19937_64 random(1);
+      std::gamma_distribution<float> gamma(2.0F, 1.0F);
+      std::generate(scores.begin(), scores.end(), [&] { return gamma(random); });
+    }
+  }
+  return {scores.data(), n};
+}
+
+void report_per_sample(benchmark::State& state, std::size_t samples_per_iteration) {
+  state.counters["ns_per_sample"] = benchmark::Counter(
+      static_cast<double>(samples_per_iteration) * kSampleSeconds,
+      benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+
+void floor_memcpy(benchmark::State& state) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  const Array<float> from(n, 1.0F);
+  Array<float> to(n, 0.0F);
+  for (auto _ : state) {
+    std::memcpy(to.data(), from.data(), n * sizeof(float));
+    benchmark::ClobberMemory();
+  }
+  report_per_sample(state, n);
+}
+
+// Random batches of a data set of n samples, as a shuffled epoch hands them out.
+EpochPlan random_plan(std::size_t n) {
+  return {winnow::Selection::all(n), 1, 0, false};
+}
+
+// args: batch size, samples.
+void floor_random_writes(benchmark::State& state) {
+  const auto batch = static_cast<std::size_t>(state.range(0));
+  const auto n = static_cast<std::size_t>(state.range(1));
+  const auto plan = random_plan(n);
+  const std::uint32_t* order = plan.order().data();
+  Array<float> values(n, 1.0F);
+  std::size_t at = 0;
+  for (auto _ : state) {
+    for (std::size_t k = 0; k < batch; ++k) values[order[at + k]] = 2.0F;
+    benchmark::ClobberMemory();
+    at = at + 2 * batch <= n ? at + batch : 0;
+  }
+  report_per_sample(state, batch);
+}
+
+void update(benchmark::State& state, const std::string& score) {
+  const auto batch = static_cast<std::size_t>(state.range(0));
+  const auto n = static_cast<std::size_t>(state.range(1));
+  const auto plan = random_plan(n);
+  Pruner pruner({.num_samples = n, .num_epochs = 10, .score = Spec{score}});
+  std::size_t at = 0;
+  double loss = 1.0;
+  for (auto _ : state) {
+    pruner.observe(plan.order().subspan(at, batch), loss);
+    benchmark::ClobberMemory();
+    at = at + 2 * batch <= n ? at + batch : 0;
+    loss = loss < 2.0 ? loss + 1e-6 : 1.0;
+  }
+  report_per_sample(state, batch);
+}
+
+// Scores to a finished plan: selection and order. `base` has prune_ratio 0.5 and, for SeTa, 10 groups.
+void plan(benchmark::State& state, const Spec& spec) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  const auto scores = scores_of(n);
+  const auto policy = winnow::make_policy(spec);
+  std::uint64_t epoch = 10;
+  for (auto _ : state) {
+    const EpochPlan made(policy->select({.scores = scores, .epoch = epoch, .seed = 1}), 1, epoch, true);
+    benchmark::DoNotOptimize(made.order().data());
+    ++epoch;
+  }
+  report_per_sample(state, n);
+}
+
+void plan_and_hand_out(benchmark::State& state, const Spec& spec) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  const auto scores = scores_of(n);
+  const auto policy = winnow::make_policy(spec);
+  std::vector<winnow::SampleIndex> batch(128);
+  std::uint64_t epoch = 10;
+  for (auto _ : state) {
+    const EpochPlan made(policy->select({.scores = scores, .epoch = epoch, .seed = 1}), 1, epoch, true);
+    for (std::size_t at = 0; at < made.size(); at += batch.size()) {
+      made.copy_to(at, std::span(batch).first(std::min(batch.size(), made.size() - at)));
+      benchmark::DoNotOptimize(batch.data());
+    }
+    ++epoch;
+  }
+  report_per_sample(state, n);
+}
+
+void std_shuffle(benchmark::State& state) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  Array<std::uint32_t> order(n);
+  std::mt19937_64 random(1);
+  for (auto _ : state) {
+    for (std::size_t i = 0; i < n; ++i) order[i] = static_cast<std::uint32_t>(i);
+    std::shuffle(order.begin(), order.end(), random);
+    benchmark::DoNotOptimize(order.data());
+  }
+  report_per_sample(state, n);
+}
+
+// A run in the middle of a pruned epoch: scores, kept and rescaled bits are all there.
+std::unique_ptr<Pruner> trained_pruner(std::size_t n) {
+  auto pruner = std::make_unique<Pruner>(
+      winnow::PrunerOptions{.num_samples = n, .num_epochs = 10, .score = Spec{"batch-loss"}});
+  const auto order = random_plan(n);
+  for (std::size_t at = 0; at < n; at += 1024) {
+    const auto batch = order.order().subspan(at, std::min<std::size_t>(1024, n - at));
+    pruner->observe(batch, 1.0 + static_cast<double>(at % 4096) / 4096.0);
+  }
+  pruner->start_epoch(1);
+  return pruner;
+}
+
+std::filesystem::path state_path() {
+  const char* folder = std::getenv("WINNOW_BENCH_DIR");
+  return std::filesystem::path(folder != nullptr ? folder : ".") / "winnow_bench_state.safetensors";
+}
+
+void save(benchmark::State& state) {
+  const auto pruner = trained_pruner(static_cast<std::size_t>(state.range(0)));
+  for (auto _ : state) pruner->save(state_path());
+  state.counters["bytes_per_sample"] = static_cast<double>(std::filesystem::file_size(state_path())) /
+                                       static_cast<double>(state.range(0));
+  std::filesystem::remove(state_path());
+}
+
+// The floor of save: the same bytes written and synced in one go.
+void floor_write(benchmark::State& state) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  const std::size_t size = trained_pruner(n)->serialize().size();
+  const Array<char> bytes(size, 'x');
+  for (auto _ : state) {
+    const int file = ::open(state_path().c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
+    std::size_t written = 0;
+    while (written < size) {
+      const auto more = ::write(file, bytes.data() + written, size - written);
+      if (more <= 0) throw std::runtime_error("cannot write the benchmark's file");
+      written += static_cast<std::size_t>(more);
+    }
+    ::fsync(file);
+    ::close(file);
+  }
+  std::filesystem::remove(state_path());
+}
+
+void load(benchmark::State& state) {
+  const auto pruner = trained_pruner(static_cast<std::size_t>(state.range(0)));
+  pruner->save(state_path());
+  for (auto _ : state) pruner->load(state_path());
+  std::filesystem::remove(state_path());
+}
+
+Spec with_half(std::string_view name) {
+  Spec spec{std::string(name)};
+  for (const auto& option : winnow::find_policy(name).options) {
+    if (option.name == "prune_ratio") spec.options["prune_ratio"] = 0.5;
+    if (option.name == "groups") spec.options["groups"] = 10;
+    if (option.name == "window_scale") spec.options["window_scale"] = 0.5;
+  }
+  return spec;
+}
+
+void register_all(std::int64_t max_samples) {
+  for (std::int64_t n = 1'000'000; n <= max_samples; n *= 10) {
+    const auto add = [&](const std::string& name, auto function) {
+      benchmark::RegisterBenchmark(name.c_str(), function)->Arg(n)->Unit(benchmark::kMillisecond)->UseRealTime();
+    };
+    add("memcpy", floor_memcpy);
+    add("std_shuffle", std_shuffle);
+    for (const auto& info : winnow::registered_policies()) {
+      add("plan/" + std::string(info.name),
+          [spec = with_half(info.name)](benchmark::State& state) { plan(state, spec); });
+    }
+    add("plan_and_hand_out/infobatch", [spec = with_half("infobatch")](benchmark::State& state) {
+      plan_and_hand_out(state, spec);
+    });
+    add("floor_write", floor_write);
+    add("save", save);
+    add("load", load);
+    for (const std::int64_t batch : {32, 128, 1024}) {
+      const auto add_update = [&](const std::string& name, auto function) {
+        benchmark::RegisterBenchmark(name.c_str(), function)->Args({batch, n})->Unit(benchmark::kMicrosecond);
+      };
+      add_update("random_writes", floor_random_writes);
+      for (const char* score : {"batch-loss", "reconstruction"}) {
+        add_update(std::string("update/") + score,
+                   [score](benchmark::State& state) { update(state, score); });
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* max_samples = std::getenv("WINNOW_BENCH_MAX_SAMPLES");
+  register_all(max_samples != nullptr ? std::atoll(max_samples) : 1'000'000);
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

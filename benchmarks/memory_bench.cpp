@@ -1,0 +1,51 @@
+// Peak memory of a run: observes every sample once, plans the next epoch, and prints the process's peak
+// as JSON. Usage: memory_bench SAMPLES POLICY [SCORE]
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "winnow/winnow.h"
+
+int main(int argc, char** argv) {
+  if (argc < 3 || argc > 4) {
+    std::fprintf(stderr, "usage: memory_bench SAMPLES POLICY [SCORE]\n");
+    return 2;
+  }
+  using Clock = std::chrono::steady_clock;
+  const auto seconds_since = [](Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  const auto n = static_cast<std::size_t>(std::atoll(argv[1]));
+  const std::string score = argc == 4 ? argv[3] : "batch-loss";
+
+  winnow::Pruner pruner(
+      {.num_samples = n, .num_epochs = 10, .policy = {argv[2]}, .score = winnow::Spec{score}});
+  auto start = Clock::now();
+  const auto& first = pruner.start_epoch(0);
+  const double first_plan = seconds_since(start);
+  start = Clock::now();
+  constexpr std::size_t kBatch = 128;
+  for (std::size_t at = 0; at < first.size(); at += kBatch) {
+    const auto batch = first.order().subspan(at, std::min(kBatch, first.size() - at));
+    pruner.observe(batch, 1.0 + static_cast<double>(batch[0] % 1000) / 1000.0);
+  }
+  const double observe = seconds_since(start);
+  start = Clock::now();
+  const auto& plan = pruner.start_epoch(1);
+  const double next_plan = seconds_since(start);
+
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const double peak = static_cast<double>(usage.ru_maxrss) * 1024.0;
+  std::printf(
+      "{\"samples\": %zu, \"policy\": \"%s\", \"score\": \"%s\", \"peak_bytes\": %.0f, "
+      "\"bytes_per_sample\": %.3f, \"first_plan_seconds\": %.3f, \"observe_seconds\": %.3f, "
+      "\"plan_seconds\": %.3f, \"plan_size\": %zu}\n",
+      n, argv[2], score.c_str(), peak, peak / static_cast<double>(n), first_plan, observe, next_plan,
+      plan.size());
+  return 0;
+}

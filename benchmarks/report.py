@@ -1,0 +1,80 @@
+"""Turns a benchmark result into the table of ratios."""
+
+import datetime
+import pathlib
+import subprocess
+
+
+def header(root, args):
+    """Date, machine and commit of a result."""
+    cpu = "unknown"
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            cpu = line.split(":", 1)[1].strip()
+            break
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    git = lambda *command: subprocess.run(["git", "-C", str(root), *command], capture_output=True,  # noqa: E731
+                                          text=True).stdout.strip()
+    return {
+        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        "commit": git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else ""),
+        "machine": {"cpu": cpu, "avx512": " avx512f " in flags, "cores_used": 1},
+        "repetitions": args.repetitions,
+    }
+
+
+# Operation, benchmark name, peer's name, floor's name. {n} is the number of samples.
+ROWS = [
+    ("score update, B = 32", "update/batch-loss/32/{n}", "python_update/32/{n}", "random_writes/32/{n}"),
+    ("score update, B = 128", "update/batch-loss/128/{n}", "python_update/128/{n}", "random_writes/128/{n}"),
+    ("score update, B = 1024", "update/batch-loss/1024/{n}", "python_update/1024/{n}",
+     "random_writes/1024/{n}"),
+    ("BLR update, B = 128", "update/reconstruction/128/{n}", None, "update/batch-loss/128/{n}"),
+    ("InfoBatch plan", "plan/infobatch/{n}", "python_plan/infobatch/{n}", "memcpy/{n}"),
+    ("InfoBatch plan, handed out as int64", "plan_and_hand_out/infobatch/{n}", "python_plan/infobatch/{n}",
+     "memcpy/{n}"),
+    ("SeTa plan, 10 groups", "plan/seta/{n}", "python_plan/seta/{n}", "memcpy/{n}"),
+    ("random plan", "plan/random-dynamic/{n}", "torch_randperm/{n}", "memcpy/{n}"),
+    ("InfoBatch plan against randperm", "plan/infobatch/{n}", "torch_randperm/{n}", "std_shuffle/{n}"),
+    ("full shuffle", "plan/none/{n}", "torch_randperm/{n}", "std_shuffle/{n}"),
+    ("epsilon-greedy plan", "plan/epsilon-greedy/{n}", None, "memcpy/{n}"),
+    ("UCB plan", "plan/ucb/{n}", None, "memcpy/{n}"),
+    ("trim plan", "plan/trim/{n}", None, "memcpy/{n}"),
+    ("save", "save/{n}", "torch_save/{n}", "floor_write/{n}"),
+    ("load", "load/{n}", "torch_load/{n}", None),
+]
+
+
+def duration(seconds):
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.2g} s"
+
+
+def table(result):
+    """Markdown: one row per operation and size."""
+    measured = result["measured"]
+    sizes = sorted({int(name.rsplit("/", 1)[1]) for name in measured if name.startswith("memcpy/")})
+    lines = ["| operation | N | time | faster than Python or torch | times the floor |", "|---|--:|--:|--:|--:|"]
+    for title, own, peer, floor in ROWS:
+        for n in sizes:
+            time = measured.get(own.format(n=n))
+            if time is None:
+                continue
+            other = measured.get(peer.format(n=n)) if peer else None
+            base = measured.get(floor.format(n=n)) if floor else None
+            faster = f"{other['seconds'] / time['seconds']:.3g} x" if other else ""
+            over = f"{time['seconds'] / base['seconds']:.2f} x" if base else ""
+            lines.append(f"| {title} | {n:.0e} | {duration(time['seconds'])} | {faster} | {over} |")
+    lines.append("")
+    for entry in result["memory"]:
+        lines.append(f"Peak memory, {entry['policy']}, N = {entry['samples']:.0e}: "
+                     f"{entry['bytes_per_sample']:.2f} bytes per sample; plan in {entry['plan_seconds']:.2f} s.")
+    for n in sizes:
+        if f"save/{n}" in measured:
+            lines.append(f"State file, N = {n:.0e}: {measured[f'save/{n}']['bytes_per_sample']:.2f} bytes per sample.")
+    lines.append(f"Measured {result['date'][:10]} on one core of {result['machine']['cpu']}"
+                 f"{' (AVX-512)' if result['machine']['avx512'] else ' (AVX2)'}, "
+                 f"commit {result['commit'][:12]}, best of {result['repetitions']}.")
+    return "\n".join(lines)
