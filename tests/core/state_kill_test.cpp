@@ -1,0 +1,104 @@
+// A process that is killed while it saves leaves a complete file under the final name, always.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <iostream>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/scratch_folder.h"
+#include "winnow/pruner.h"
+
+namespace winnow {
+namespace {
+
+// State number k of the run that all processes of a test agree on: after k observations.
+void observe_next(Pruner& pruner) {
+  std::vector<SampleIndex> batch;
+  for (std::size_t i = 0; i < 512; ++i) {
+    batch.push_back(static_cast<SampleIndex>((i * 7919 + pruner.num_observations() * 104'729) %
+                                             pruner.num_samples()));
+  }
+  pruner.observe(batch, 1.0 + 1.0 / static_cast<double>(1 + pruner.num_observations()));
+}
+
+[[noreturn]] void save_until_killed(Pruner& pruner, const std::filesystem::path& path) {
+  try {
+    for (;;) {
+      observe_next(pruner);
+      pruner.save(path);
+    }
+  } catch (const std::exception& error) {
+    std::cerr << error.what() << '\n';
+    std::_Exit(1);
+  }
+}
+
+struct KillPlan {
+  std::size_t num_samples = 0;
+  int num_kills = 0;
+  int longest_wait_us = 0;
+};
+
+class Kill : public ::testing::TestWithParam<KillPlan> {};
+
+TEST_P(Kill, AtARandomMomentOfASaveLeavesACompleteState) {
+  const KillPlan& plan = GetParam();
+  const test::ScratchFolder folder;
+  const std::filesystem::path path = folder / "run";
+  const PrunerOptions options = {
+      .num_samples = plan.num_samples, .num_epochs = 2, .score = Spec{"batch-loss"}};
+  Pruner found(options);
+  found.save(path);
+  Pruner expected(options);
+  std::mt19937_64 random(plan.num_samples);
+  std::set<std::uint64_t> states;
+  int num_interrupted_saves = 0;
+
+  for (int kill = 0; kill < plan.num_kills; ++kill) {
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) save_until_killed(found, path);
+    std::this_thread::sleep_for(
+        std::chrono::microseconds(random() % static_cast<std::uint64_t>(plan.longest_wait_us)));
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "the child ended before it was killed";
+
+    ASSERT_NO_THROW(found.load(path)) << "after kill " << kill;
+    states.insert(found.num_observations());
+    while (expected.num_observations() < found.num_observations()) observe_next(expected);
+    ASSERT_TRUE(found.serialize() == expected.serialize()) << "after kill " << kill;
+    // What a killed save leaves behind begins with the name of the file.
+    for (const std::string& name : folder.names()) {
+      if (name == "run") continue;
+      ASSERT_TRUE(name.starts_with("run.tmp-" + std::to_string(child) + "-")) << name;
+      ++num_interrupted_saves;
+      std::filesystem::remove(folder / name);
+    }
+  }
+  // Otherwise the kills came at the wrong moments and the test has shown nothing.
+  EXPECT_GE(num_interrupted_saves, plan.num_kills / 10);
+  EXPECT_GE(states.size(), 2U);
+}
+
+// Through the page cache, and past it (from 32 MiB on).
+INSTANTIATE_TEST_SUITE_P(SmallAndLarge, Kill,
+                         ::testing::Values(KillPlan{300'000, 300, 15'000},
+                                           KillPlan{9'000'000, 30, 80'000}),
+                         [](const auto& plan) { return std::to_string(plan.param.num_samples); });
+
+}  // namespace
+}  // namespace winnow
