@@ -45,6 +45,22 @@ void check_batch(std::size_t num_indices, bool has_losses, std::size_t num_losse
   }
 }
 
+// Throws std::out_of_range for the first index that is out of range.
+template <typename Index>
+void check_range(std::span<const Index> indices, std::size_t num_samples) {
+  // First all at once, which the compiler can vectorise; which one it was is looked up only if
+  // needed.
+  bool in_range = true;
+  for (const Index index : indices) in_range &= static_cast<std::uint64_t>(index) < num_samples;
+  if (in_range) return;
+  for (const Index index : indices) {
+    if (static_cast<std::uint64_t>(index) >= num_samples) {
+      throw std::out_of_range(
+          detail::concat("Pruner: index must be in [0, ", num_samples, "), got ", index));
+    }
+  }
+}
+
 double mean_of(std::span<const float> losses) {
   double sum = 0.0;
   for (const float loss : losses) sum += static_cast<double>(loss);
@@ -120,25 +136,11 @@ bool Pruner::book(const Observation& observation) {
 }
 
 std::span<const std::uint32_t> Pruner::narrow(std::span<const SampleIndex> indices) {
-  narrow_indices_.resize(std::max(narrow_indices_.size(), indices.size()));
-  const std::size_t n = options_.num_samples;
-  bool in_range = true;
-  for (std::size_t k = 0; k < indices.size(); ++k) {
-    in_range &= static_cast<std::uint64_t>(indices[k]) < n;
-    narrow_indices_[k] = static_cast<std::uint32_t>(indices[k]);
-  }
-  if (!in_range) check_range(indices);
+  check_range(indices, options_.num_samples);
+  if (narrow_indices_.size() < indices.size()) narrow_indices_.resize(indices.size());
+  std::transform(indices.begin(), indices.end(), narrow_indices_.begin(),
+                 [](SampleIndex index) { return static_cast<std::uint32_t>(index); });
   return {narrow_indices_.data(), indices.size()};
-}
-
-template <typename Index>
-void Pruner::check_range(std::span<const Index> indices) const {
-  for (const Index index : indices) {
-    if (static_cast<std::uint64_t>(index) >= options_.num_samples) {
-      throw std::out_of_range(
-          detail::concat("Pruner: index must be in [0, ", options_.num_samples, "), got ", index));
-    }
-  }
 }
 
 bool Pruner::observe(std::span<const SampleIndex> indices, double mean_loss) {
@@ -153,13 +155,13 @@ bool Pruner::observe(std::span<const SampleIndex> indices, std::span<const float
 
 bool Pruner::observe(std::span<const std::uint32_t> indices, double mean_loss) {
   check_batch(indices.size(), false, 0, *scorer_);
-  check_range(indices);
+  check_range(indices, options_.num_samples);
   return book({.indices = indices, .mean_loss = mean_loss});
 }
 
 bool Pruner::observe(std::span<const std::uint32_t> indices, std::span<const float> losses) {
   check_batch(indices.size(), true, losses.size(), *scorer_);
-  check_range(indices);
+  check_range(indices, options_.num_samples);
   return book({.indices = indices, .mean_loss = mean_of(losses), .losses = losses});
 }
 

@@ -121,8 +121,6 @@ class Pruner {
   bool book(const Observation& observation);
   // Checks the range and copies to narrow_indices_.
   std::span<const std::uint32_t> narrow(std::span<const SampleIndex> indices);
-  template <typename Index>
-  void check_range(std::span<const Index> indices) const;
 
   PrunerOptions options_;
   Schedule schedule_;

@@ -1,7 +1,5 @@
 #include "detail/random.h"
 
-#include <cstring>
-
 #include "detail/multiversion.h"
 
 namespace winnow::detail {
@@ -16,37 +14,48 @@ std::uint64_t splitmix64(std::uint64_t& state) {
   return z ^ (z >> 31U);
 }
 
-// One register of eight lanes; a vector type because g++ 12 does not vectorise the loop over an
+// Four lanes in one register; a vector type because g++ 12 does not vectorise the loop over an
 // array.
-using Lanes = std::uint64_t __attribute__((vector_size(64)));
+using Lanes = std::uint64_t __attribute__((vector_size(32), may_alias));
+constexpr std::size_t kLanesPerRegister = 4;
 
-// `state` holds the four words of all lanes one after the other.
+struct Registers {
+  Lanes a, b, c, d;
+};
+
+// One step of xoshiro256++ in every lane. The result is not returned, because vectors have no
+// common calling convention across the versions.
+inline void step(Registers& s, Lanes& result) {
+  const Lanes sum = s.a + s.d;
+  result = ((sum << 23U) | (sum >> 41U)) + s.a;
+  const Lanes shifted = s.b << 17U;
+  s.c ^= s.a;
+  s.d ^= s.b;
+  s.b ^= s.c;
+  s.a ^= s.d;
+  s.c ^= shifted;
+  s.d = (s.d << 45U) | (s.d >> 19U);
+}
+
+// `state` holds the four words of all eight lanes one after the other. Both arrays are aligned.
 WINNOW_MULTIVERSION
 void make_block(std::uint64_t* state, std::uint64_t* out, std::size_t num_numbers) {
-  Lanes a;
-  Lanes b;
-  Lanes c;
-  Lanes d;
-  std::memcpy(&a, state, sizeof a);
-  std::memcpy(&b, state + 8, sizeof b);
-  std::memcpy(&c, state + 16, sizeof c);
-  std::memcpy(&d, state + 24, sizeof d);
-  for (std::size_t i = 0; i < num_numbers; i += 8) {
-    const Lanes sum = a + d;
-    const Lanes result = ((sum << 23U) | (sum >> 41U)) + a;
-    std::memcpy(out + i, &result, sizeof result);
-    const Lanes shifted = b << 17U;
-    c ^= a;
-    d ^= b;
-    b ^= c;
-    a ^= d;
-    c ^= shifted;
-    d = (d << 45U) | (d >> 19U);
+  auto* words = reinterpret_cast<Lanes*>(state);
+  Registers low{words[0], words[2], words[4], words[6]};
+  Registers high{words[1], words[3], words[5], words[7]};
+  auto* results = reinterpret_cast<Lanes*>(out);
+  for (std::size_t i = 0; i < num_numbers / kLanesPerRegister; i += 2) {
+    step(low, results[i]);
+    step(high, results[i + 1]);
   }
-  std::memcpy(state, &a, sizeof a);
-  std::memcpy(state + 8, &b, sizeof b);
-  std::memcpy(state + 16, &c, sizeof c);
-  std::memcpy(state + 24, &d, sizeof d);
+  words[0] = low.a;
+  words[1] = high.a;
+  words[2] = low.b;
+  words[3] = high.b;
+  words[4] = low.c;
+  words[5] = high.c;
+  words[6] = low.d;
+  words[7] = high.d;
 }
 
 }  // namespace

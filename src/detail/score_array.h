@@ -28,8 +28,7 @@ void apply_once(std::span<const std::uint32_t> indices, Array<T>& values, std::v
   if (scratch.size() < n) scratch.resize(n);
   T* const fresh = scratch.data();
   T* const all = values.data();
-  for (std::size_t k = 0; k < n; ++k) fresh[k] = all[indices[k]];
-  for (std::size_t k = 0; k < n; ++k) fresh[k] = update(fresh[k], k);
+  for (std::size_t k = 0; k < n; ++k) fresh[k] = update(all[indices[k]], k);
   for (std::size_t k = 0; k < n; ++k) all[indices[k]] = fresh[k];
 }
 

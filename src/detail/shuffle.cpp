@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -36,13 +37,14 @@ struct BytePositions {
 };
 constexpr BytePositions kBytePositions;
 
-// Writes the positions of all set bits in order. Writes up to 8 elements at a time, so it stops
-// using the table where that would pass the end of the array.
+// Writes the positions of all set bits in order, the first word being number `first_word`. Writes
+// eight elements at a time, so it stops using the table where that would pass the end of the array.
+// Returns the end of what it wrote.
 WINNOW_MULTIVERSION
-void list_positions(const std::uint64_t* words, std::size_t num_words, std::uint32_t* out,
-                    const std::uint32_t* end) {
-  std::size_t w = 0;
-  for (; w < num_words && end - out >= 64; ++w) {
+std::uint32_t* list_positions(const std::uint64_t* words, std::size_t first_word,
+                              std::size_t end_word, std::uint32_t* out, const std::uint32_t* end) {
+  std::size_t w = first_word;
+  for (; w < end_word && end - out >= 64; ++w) {
     std::uint64_t bits = words[w];
     for (std::size_t byte = 0; byte < 8; ++byte, bits >>= 8U) {
       const auto& positions = kBytePositions.table[bits & 255U];
@@ -51,58 +53,56 @@ void list_positions(const std::uint64_t* words, std::size_t num_words, std::uint
       out += std::popcount(bits & 255U);
     }
   }
-  for (; w < num_words; ++w) {
+  for (; w < end_word; ++w) {
     for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
       *out++ =
           static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(bits));
     }
   }
+  return out;
 }
 
+// Each random number serves two steps.
 constexpr std::size_t kStep = 2 * RandomStream::kBlock;
+constexpr std::uint64_t kLowHalf = 0xffffffffU;
 
-// offsets[k] = uniform in [0, bound - k) from 32 random bits each, by multiplication (Lemire).
-// Returns true if some of them may be biased and have to be checked.
+// products[k] = 32 random bits times (bound - k): its high half is uniform in [0, bound - k) unless
+// the low half falls into a small biased zone (Lemire). Returns true if that may be so for some k.
 WINNOW_MULTIVERSION
-bool scale_offsets(const std::uint32_t* random, std::uint32_t bound, std::uint32_t* offsets,
-                   std::uint32_t* low_halves) {
-  std::uint32_t suspicious = 0;
-  for (std::uint32_t k = 0; k < kStep; ++k) {
-    const std::uint64_t product = std::uint64_t{random[k]} * (bound - k);
-    offsets[k] = static_cast<std::uint32_t>(product >> 32U);
-    low_halves[k] = static_cast<std::uint32_t>(product);
-    suspicious |= static_cast<std::uint32_t>(low_halves[k] < bound);
+bool scale(const std::uint64_t* random, std::uint64_t bound, std::uint64_t* products) {
+  std::uint64_t suspicious = 0;
+  for (std::size_t k = 0; k < RandomStream::kBlock; ++k) {
+    const std::uint64_t first = (random[k] & kLowHalf) * (bound - k);
+    const std::uint64_t second = (random[k] >> 32U) * (bound - RandomStream::kBlock - k);
+    products[k] = first;
+    products[k + RandomStream::kBlock] = second;
+    // The sign of the difference: below the bound means possibly biased.
+    suspicious |= ((first & kLowHalf) - bound) | ((second & kLowHalf) - bound);
   }
-  return suspicious != 0;
+  return (suspicious >> 63U) != 0;
 }
 
-// Draws again for the offsets whose low half falls into the biased zone.
-void redo_biased(std::uint32_t bound, std::uint32_t* offsets, const std::uint32_t* low_halves,
-                 RandomStream& retries) {
-  for (std::uint32_t k = 0; k < kStep; ++k) {
-    const std::uint32_t range = bound - k;
-    if (low_halves[k] >= range) continue;
-    const std::uint32_t threshold = (0U - range) % range;
-    if (low_halves[k] < threshold) offsets[k] = static_cast<std::uint32_t>(retries.below(range));
+// Draws again where the low half falls into the biased zone.
+void redo_biased(std::uint64_t bound, std::uint64_t* products, RandomStream& retries) {
+  for (std::size_t k = 0; k < kStep; ++k) {
+    const std::uint64_t range = bound - k;
+    const std::uint64_t low = products[k] & kLowHalf;
+    if (low < range && low < (kLowHalf + 1 - range) % range) {
+      products[k] = retries.below(range) << 32U;
+    }
   }
 }
 
-// Fisher-Yates, with the offsets of kStep steps made at once.
+// Fisher-Yates, with the random numbers of kStep steps made at once.
 void shuffle(std::uint32_t* items, std::size_t count, RandomStream& random, RandomStream& retries) {
-  alignas(64) std::array<std::uint32_t, kStep> draws;
-  alignas(64) std::array<std::uint32_t, kStep> offsets;
-  alignas(64) std::array<std::uint32_t, kStep> low_halves;
-  auto remaining = static_cast<std::uint32_t>(count);
+  alignas(64) std::array<std::uint64_t, kStep> products;
+  std::size_t remaining = count;
   while (remaining > kStep) {
-    const std::uint64_t* block = random.next_block();
-    for (std::size_t k = 0; k < RandomStream::kBlock; ++k) {
-      draws[2 * k] = static_cast<std::uint32_t>(block[k]);
-      draws[2 * k + 1] = static_cast<std::uint32_t>(block[k] >> 32U);
+    if (scale(random.next_block(), remaining, products.data())) {
+      redo_biased(remaining, products.data(), retries);
     }
-    if (scale_offsets(draws.data(), remaining, offsets.data(), low_halves.data())) {
-      redo_biased(remaining, offsets.data(), low_halves.data(), retries);
-    }
-    for (const std::uint32_t offset : offsets) std::swap(items[--remaining], items[offset]);
+    for (const std::uint64_t product : products)
+      std::swap(items[--remaining], items[product >> 32U]);
   }
   while (remaining > 1) {
     const auto offset = random.below(remaining);
@@ -110,53 +110,79 @@ void shuffle(std::uint32_t* items, std::size_t count, RandomStream& random, Rand
   }
 }
 
-// Random bucket numbers, 16 bits of a random number each.
-class BucketDraws {
+// Throws the kept positions into buckets, a chunk of the bitmap at a time. Two passes make the same
+// draws: the first counts, the second writes.
+class BucketScatter {
  public:
-  BucketDraws(std::uint64_t seed, std::uint64_t epoch, std::size_t num_buckets)
-      : random_(seed, epoch, Purpose::buckets), mask_(num_buckets - 1) {}
+  BucketScatter(const Bitmap& kept, std::size_t num_buckets, std::uint64_t seed,
+                std::uint64_t epoch)
+      : words_(kept.words()), num_buckets_(num_buckets), seed_(seed), epoch_(epoch) {}
 
-  std::size_t next() {
-    if (left_ == 0) {
-      word_ = random_.next();
-      left_ = 4;
+  // Start of every bucket, and the end of the last.
+  std::vector<std::size_t> starts() const {
+    // Neighbouring draws may hit the same counter: two copies keep their updates apart.
+    std::array<std::array<std::uint32_t, kMaxBuckets>, 2> counts{};
+    for_each_chunk([&](std::size_t begin, std::size_t end, const Draws& draws) {
+      std::size_t count = 0;
+      for (std::size_t w = begin; w < end; ++w) {
+        count += static_cast<std::size_t>(std::popcount(words_[w]));
+      }
+      for (std::size_t k = 0; k + 1 < count; k += 2) {
+        ++counts[0][draws[k]];
+        ++counts[1][draws[k + 1]];
+      }
+      if (count % 2 == 1) ++counts[0][draws[count - 1]];
+    });
+    std::vector<std::size_t> starts(num_buckets_ + 1, 0);
+    for (std::size_t b = 0; b < num_buckets_; ++b) {
+      starts[b + 1] = starts[b] + counts[0][b] + counts[1][b];
     }
-    const std::size_t bucket = word_ & mask_;
-    word_ >>= 16U;
-    --left_;
-    return bucket;
+    return starts;
+  }
+
+  void write(std::vector<std::size_t> next, std::uint32_t* out) const {
+    std::array<std::uint32_t, kChunk + 64> positions;
+    for_each_chunk([&](std::size_t begin, std::size_t end, const Draws& draws) {
+      const auto* last = list_positions(words_.data(), begin, end, positions.data(),
+                                        positions.data() + positions.size());
+      const auto count = static_cast<std::size_t>(last - positions.data());
+      for (std::size_t k = 0; k < count; ++k) out[next[draws[k]]++] = positions[k];
+    });
   }
 
  private:
-  RandomStream random_;
-  std::uint64_t mask_;
-  std::uint64_t word_ = 0;
-  unsigned left_ = 0;
-};
+  static constexpr std::size_t kChunk = 4 * RandomStream::kBlock;  // 16 bits of a number per draw
+  using Draws = std::array<std::uint16_t, kChunk>;
 
-// Start of every bucket, and the end of the last. Replays the draws that the scatter will make.
-std::vector<std::size_t> bucket_starts(std::size_t count, std::size_t num_buckets,
-                                       std::uint64_t seed, std::uint64_t epoch) {
-  BucketDraws draws(seed, epoch, num_buckets);
-  // Neighbouring draws often hit the same counter: four copies keep their updates apart.
-  std::array<std::array<std::uint32_t, kMaxBuckets>, 4> counts{};
-  for (std::size_t i = 0; i < count; ++i) ++counts[i & 3U][draws.next()];
-  std::vector<std::size_t> starts(num_buckets + 1, 0);
-  for (std::size_t b = 0; b < num_buckets; ++b) {
-    starts[b + 1] = starts[b] + counts[0][b] + counts[1][b] + counts[2][b] + counts[3][b];
-  }
-  return starts;
-}
-
-void scatter(const Bitmap& kept, std::vector<std::size_t> next, BucketDraws& draws,
-             std::uint32_t* out) {
-  const auto words = kept.words();
-  for (std::size_t w = 0; w < words.size(); ++w) {
-    for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
-      out[next[draws.next()]++] =
-          static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(bits));
+  template <typename Visit>
+  void for_each_chunk(Visit visit) const {
+    RandomStream random(seed_, epoch_, Purpose::buckets);
+    const std::uint64_t mask = num_buckets_ - 1;
+    Draws draws;
+    constexpr std::size_t kChunkWords = kChunk / 64;
+    for (std::size_t begin = 0; begin < words_.size(); begin += kChunkWords) {
+      const std::uint64_t* block = random.next_block();
+      for (std::size_t k = 0; k < RandomStream::kBlock; ++k) {
+        for (std::size_t part = 0; part < 4; ++part) {
+          draws[4 * k + part] = static_cast<std::uint16_t>((block[k] >> (16 * part)) & mask);
+        }
+      }
+      visit(begin, std::min(begin + kChunkWords, words_.size()), draws);
     }
   }
+
+  std::span<const std::uint64_t> words_;
+  std::size_t num_buckets_;
+  std::uint64_t seed_;
+  std::uint64_t epoch_;
+};
+
+// Brings a bucket into the cache by reading it once from front to back, which the processor does
+// much faster than the random accesses of the shuffle would.
+void touch(const std::uint32_t* items, std::size_t count) {
+  std::uint32_t any = 0;
+  for (std::size_t i = 0; i < count; ++i) any |= items[i];
+  asm volatile("" : : "r"(any));
 }
 
 }  // namespace
@@ -168,16 +194,19 @@ Array<std::uint32_t> shuffled_positions(const Bitmap& kept, std::size_t count, s
   RandomStream retries(seed, epoch, Purpose::order_retries);
   if (count <= kDirectCount) {
     const auto words = kept.words();
-    list_positions(words.data(), words.size(), order.data(), order.data() + count);
+    list_positions(words.data(), 0, words.size(), order.data(), order.data() + count);
     shuffle(order.data(), count, random, retries);
     return order;
   }
   const std::size_t num_buckets = std::min(kMaxBuckets, std::bit_ceil(count / kBucketCount + 1));
-  BucketDraws draws(seed, epoch, num_buckets);
-  const auto starts = bucket_starts(count, num_buckets, seed, epoch);
-  scatter(kept, starts, draws, order.data());
+  const BucketScatter buckets(kept, num_buckets, seed, epoch);
+  const auto starts = buckets.starts();
+  buckets.write(starts, order.data());
   for (std::size_t b = 0; b < num_buckets; ++b) {
-    shuffle(order.data() + starts[b], starts[b + 1] - starts[b], random, retries);
+    std::uint32_t* const bucket = order.data() + starts[b];
+    const std::size_t size = starts[b + 1] - starts[b];
+    touch(bucket, size);
+    shuffle(bucket, size, random, retries);
   }
   return order;
 }
