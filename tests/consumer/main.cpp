@@ -1,0 +1,22 @@
+#include <winnow/winnow.h>
+
+#include <algorithm>
+#include <cstdio>
+
+// Trains on nothing: samples with a high index have a high loss. InfoBatch must drop low ones only.
+int main() {
+  winnow::Pruner pruner({.num_samples = 1000,
+                         .num_epochs = 10,
+                         .policy = {"infobatch", {{"prune_ratio", 0.5}}},
+                         .score = winnow::Spec{"batch-loss"}});
+  for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
+    const auto order = pruner.start_epoch(epoch).order();
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      pruner.observe(order.subspan(k, 1), static_cast<double>(order[k]));
+    }
+  }
+  const auto order = pruner.plan()->order();
+  const auto hard = std::count_if(order.begin(), order.end(), [](auto i) { return i >= 500; });
+  std::printf("%zu of 1000 samples, %ld of them hard\n", order.size(), static_cast<long>(hard));
+  return order.size() == 750 && hard == 500 ? 0 : 1;
+}
