@@ -44,8 +44,6 @@ Pairs complete_pairs(const char* who, std::span<const T> x, std::span<const T> y
 bool standardize(std::vector<double>& values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   if (*low == *high || !std::isfinite(*low) || !std::isfinite(*high)) return false;
-  const double scale = std::max(std::abs(*low), std::abs(*high));
-  for (double& value : values) value /= scale;
   const double mean =
       std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   double largest = 0.0;

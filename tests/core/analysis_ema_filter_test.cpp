@@ -14,7 +14,7 @@
 namespace winnow::analysis {
 namespace {
 
-const std::vector<double> kAlphas = {0.0, 0.05, 0.1716, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99, 0.999};
+const std::vector<double> kAlphas = {0.0, 0.05, 0.17, 0.1716, 0.3, 0.5, 0.7, 0.8, 0.9, 0.99, 0.999};
 
 TEST(EmaFilter, AnswersAnImpulseWithItsImpulseResponse) {
   std::vector<double> impulse(200, 0.0);

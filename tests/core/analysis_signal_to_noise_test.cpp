@@ -104,6 +104,22 @@ TEST(SignalToNoiseCurve, AgreesWithTheDecompositionAtAlphaZero) {
   EXPECT_TRUE(std::isnan(curve.before().between_samples));
 }
 
+TEST(SignalToNoiseCurve, DoesNotDependOnTheLevelOfTheLosses) {
+  std::vector<Visit> visits =
+      visits_with_white_noise(20, 1.0, 5, [](double k) { return std::cos(k); });
+  SignalToNoiseCurve low(kAlphas);
+  low.add(visits);
+  for (Visit& visit : visits) {
+    visit.batch_loss += 1000.0;
+    visit.sample_loss += 500.0;
+  }
+  SignalToNoiseCurve high(kAlphas);
+  high.add(visits);
+  for (std::size_t i = 0; i < kAlphas.size(); ++i) {
+    EXPECT_NEAR(high.after()[i].over_visits, low.after()[i].over_visits, 1e-9);
+  }
+}
+
 // Two samples with equal signal levels, seen 1 and 100 times: only weights that sum to 1 make them
 // equal.
 TEST(SignalToNoiseCurve, ComparesSamplesWithDifferentNumbersOfVisits) {

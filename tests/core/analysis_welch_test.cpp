@@ -1,19 +1,19 @@
 // Golden spectra were made with scipy.signal.welch; the rest is checked against the definition.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstddef>
-#include <fstream>
+#include <cstdint>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <numbers>
 #include <random>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
+#include "support/golden.h"
 #include "winnow/analysis/welch.h"
 
 namespace winnow::analysis {
@@ -67,8 +67,7 @@ double largest(std::span<const double> values) {
 }
 
 TEST(Welch, AgreesWithScipyInEveryBinOfEveryGoldenSpectrum) {
-  std::ifstream file(std::string(WINNOW_GOLDEN_DIR) + "/welch.json");
-  const nlohmann::json cases = nlohmann::json::parse(file);
+  const nlohmann::json cases = test::load_golden("welch.json");
   ASSERT_EQ(cases.size(), 6U);
   for (const nlohmann::json& golden : cases) {
     const auto series = golden.at("x").get<std::vector<double>>();
