@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstddef>
+#include <utility>
 
 #include "detail/check.h"
 #include "winnow/analysis/ema_filter.h"

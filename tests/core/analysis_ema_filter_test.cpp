@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <vector>
@@ -31,15 +32,15 @@ TEST(EmaFilter, AnswersAnImpulseWithItsImpulseResponse) {
   EXPECT_EQ(EmaFilter(0.0).impulse_response(3), (std::vector<double>{1.0, 0.0, 0.0}));
 }
 
+// In long double: the formula as written cancels near w = 0 when alpha is near 1.
 TEST(EmaFilter, HasTheGainOfItsFormula) {
   for (const double alpha : kAlphas) {
+    const long double a = alpha;
     for (int step = 0; step <= 100; ++step) {
       const double frequency = 0.005 * step;
-      const double w = 2.0 * std::numbers::pi * frequency;
-      const double formula =
-          (1.0 - alpha) / std::sqrt(1.0 - 2.0 * alpha * std::cos(w) + alpha * alpha);
-      const double tolerance = alpha < 0.99 ? 1e-12 : 1e-9;  // the formula as written cancels
-      EXPECT_NEAR(EmaFilter(alpha).gain(frequency), formula, tolerance);
+      const long double w = 2.0L * std::numbers::pi_v<long double> * frequency;
+      const long double formula = (1.0L - a) / std::sqrt(1.0L - 2.0L * a * std::cos(w) + a * a);
+      EXPECT_NEAR(EmaFilter(alpha).gain(frequency), static_cast<double>(formula), 1e-12);
     }
   }
 }

@@ -36,12 +36,12 @@ Decomposition decompose(std::span<const Visit> visits, double alpha, double init
 // filtered_signal + filtered_noise + initial_term, one entry per visit.
 std::vector<double> sum_of_parts(const Decomposition& decomposition);
 
-// The two halves of a batch loss without the filtering: signal[k] + noise[k] =
-// visits[k].batch_loss. Throws as decompose() does.
 struct SignalAndNoise {
   std::vector<double> signal;
   std::vector<double> noise;
 };
+
+// The two halves of the batch losses without the filtering. Throws as decompose() does.
 SignalAndNoise split_visits(std::span<const Visit> visits);
 
 }  // namespace winnow::analysis
