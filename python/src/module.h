@@ -1,0 +1,12 @@
+// The parts of the native module winnow._core.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace winnow::python {
+
+void bind_registry(pybind11::module_& module);
+void bind_epoch_plan(pybind11::module_& module);
+void bind_pruner(pybind11::module_& module);
+
+}  // namespace winnow::python

@@ -1,0 +1,361 @@
+"""Run: the epochs, passes and bookings of one training run; what a Handler and its samplers share."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from functools import partial
+from types import CodeType, FrameType
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+import numpy as np
+
+from . import _losses
+from ._core import Pruner
+from ._loader import DELIVERED, Caller, DrawCount
+from ._losses import DelayedBookings, DelayedLoss
+from ._pass import NEVER, Pass
+
+_CHUNK = 1024  # samples drawn at once where it is not known how many make a batch
+
+
+class MissedUpdateWarning(UserWarning):
+    """Batches were delivered for which update() was not called."""
+
+
+class Run:
+    """Decides which epoch an iteration gives, and books every loss on its batch.
+
+    Attributes:
+        pruner: The core's state of the run.
+        step: pruner.step, for the ordinary update.
+        current: The pass over the sampler that updates belong to.
+        batch_size: Samples per batch as given by the user or as last seen.
+        num_missed_updates: Batches delivered without an update.
+    """
+
+    def __init__(
+        self,
+        pruner: Pruner,
+        *,
+        batch_size: Optional[int] = None,
+        drop_last: bool = False,
+        lookahead: Optional[int] = None,
+        delayed: bool = False,
+    ) -> None:
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.num_missed_updates = 0
+        self._given_batches = None if batch_size is None else (batch_size, drop_last)
+        self._lookahead = lookahead
+        self._delayed = delayed
+        self._has_warned = False
+        self.set_pruner(pruner)
+
+    def set_pruner(self, pruner: Pruner) -> None:
+        """Goes on where the pruner stands."""
+        self.pruner = pruner
+        self.step = pruner.step
+        self.restart_iteration()
+
+    def restart_iteration(self) -> None:
+        """Forgets all passes; the next one starts at the pruner's position."""
+        self.current: Optional[Pass] = None
+        self._outer: List[Pass] = []  # loops around the current one
+        self._plan_token = object()  # identifies the running plan
+        self._lookaheads: Dict[CodeType, int] = {}  # of the loops seen so far
+        self._bookings = DelayedBookings()
+        self._preview: Optional[Tuple[int, int, int]] = None  # epoch, observations, size
+        self._asked_for = False  # _coming comes from set_epoch
+        self._coming = (0, 0)  # epoch and first sample of the next pass
+        self._resume: Optional[Tuple[int, int]] = None  # the same, as the loaded state has it
+        if self.pruner.epoch is not None:
+            self._resume = (self.pruner.epoch, self.pruner.position)
+            is_done = self.pruner.position >= self.pruner.plan_size
+            self._coming = (self.pruner.epoch + 1, 0) if is_done else self._resume
+
+    def __getstate__(self) -> Dict[str, Any]:
+        self.settle()
+        kept = ("pruner", "batch_size", "drop_last", "num_missed_updates", "_given_batches",
+                "_lookahead", "_delayed", "_has_warned")
+        return {name: self.__dict__[name] for name in kept}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.set_pruner(self.pruner)
+
+    def set_epoch(self, epoch: int) -> None:
+        """See Sampler.set_epoch."""
+        if not 0 <= epoch < self.pruner.num_epochs:
+            raise ValueError(
+                f"set_epoch: epoch must be in [0, {self.pruner.num_epochs}), got {epoch}"
+            )
+        is_saved = self._resume is not None and self._resume[0] == epoch
+        self._coming = self._resume if self._resume is not None and is_saved else (epoch, 0)
+        self._asked_for = True
+
+    # Iterating.
+
+    def iterate_samples(self, caller: Caller) -> Iterator[int]:
+        """The samples of a new pass."""
+        drawn = self._start_pass(caller)
+        return self._draw_samples(drawn, self._plan_token)
+
+    def iterate_batches(self, caller: Caller) -> Iterator[List[int]]:
+        """The batches of a new pass; caller.batch_size is set."""
+        drawn = self._start_pass(caller)
+        size = caller.batch_size
+        assert size is not None
+        end = drawn.start + drawn.num_samples // size * size if caller.drop_last else drawn.size
+        return self._draw(drawn, self._plan_token, size, end)
+
+    def _draw_samples(self, drawn: Pass, token: object) -> Iterator[int]:
+        for batch in self._draw(drawn, token, drawn.batch_size or _CHUNK, drawn.size):
+            yield from batch
+
+    def _draw(self, drawn: Pass, token: object, chunk: int, end: int) -> Iterator[List[int]]:
+        counter = drawn.source if isinstance(drawn.source, DrawCount) else None
+        try:
+            for begin in range(drawn.start, end, chunk):
+                if token is not self._plan_token:
+                    raise RuntimeError(f"sampler: an iterator of epoch {drawn.epoch} outlived it")
+                if counter is not None:
+                    drawn_batches = counter.counts[DELIVERED] + 1
+                    counter.counts[DELIVERED] = min(drawn_batches, drawn.num_batches)
+                yield self.pruner.planned_indices(begin, chunk)
+            drawn.exhausted = True
+        finally:
+            if counter is not None:
+                counter.closed = True
+
+    def _start_pass(self, caller: Caller) -> Pass:
+        batch_size: Optional[int] = caller.batch_size if caller.is_direct else None
+        drop_last = caller.drop_last
+        if batch_size is None and self._given_batches is not None:
+            batch_size, drop_last = self._given_batches
+        is_nested = self._suspend_or_finish(caller)
+        epoch, start = (self.epoch, 0) if is_nested else self._coming
+        self._start_epoch(epoch)
+        if not is_nested:
+            self.pruner.position = start
+        if batch_size is not None:
+            self.batch_size, self.drop_last = batch_size, drop_last
+        self.current = Pass(
+            epoch=epoch,
+            start=start,
+            size=self.pruner.plan_size,
+            batch_size=batch_size,
+            drop_last=drop_last,
+            caller=caller,
+            lookahead=self._lookahead,
+            known_lookaheads=self._lookaheads,
+            book=self._book_planned,
+        )
+        return self.current
+
+    def _suspend_or_finish(self, caller: Caller) -> bool:
+        """Ends the current pass, unless its loop goes on around the new one; returns True then."""
+        if self.current is not None and self.current.trained:
+            self._outer.append(self.current)
+        self.current = None
+        if self._outer:
+            around = self._outer[-1]
+            starts_over = around.source.counts_for(caller.iterator)
+            if not starts_over and not around.is_complete and around.is_in_use():
+                return True
+        self._finish()
+        return False
+
+    def _start_epoch(self, epoch: int) -> None:
+        if epoch >= self.pruner.num_epochs:
+            raise ValueError(
+                f"sampler: all {self.pruner.num_epochs} epochs of the run are done; make the handler "
+                "with more epochs, or call set_epoch to repeat one"
+            )
+        if epoch != self.pruner.epoch:
+            self._finish()
+            self.pruner.start_epoch(epoch)
+            self._plan_token = object()
+
+    def _finish(self) -> None:
+        """All passes are over."""
+        for done in self._passes():
+            done.finish()
+            self._report_missed(done)
+        self._outer = []
+        self._bookings.book_all()
+
+    def _passes(self) -> List[Pass]:
+        return self._outer if self.current is None else [*self._outer, self.current]
+
+    def settle(self) -> None:
+        """Books all losses that are waiting, as far as it is known where they belong."""
+        for running in self._passes():
+            if running.can_finish:
+                running.finish()
+            else:
+                running.settle(final=False)
+            self._report_missed(running)
+        self._bookings.book_all()
+
+    # Lengths.
+
+    @property
+    def epoch(self) -> int:
+        return self.pruner.epoch or 0
+
+    def shown_epoch(self) -> Tuple[int, int]:
+        """Epoch and first sample of the running pass, or of the coming one if none is running."""
+        current = self.current
+        if current is not None and current.trained and not self._asked_for and current.is_in_use():
+            return current.epoch, current.start
+        if self._coming[0] >= self.pruner.num_epochs:
+            return self.epoch, 0
+        return self._coming
+
+    def plan_size(self, epoch: int) -> int:
+        """Samples of an epoch: of its plan if it is running, else as it would be planned now."""
+        if epoch == self.pruner.epoch:
+            return self.pruner.plan_size
+        self.settle()
+        observed = self.pruner.num_observations
+        if self._preview is None or self._preview[:2] != (epoch, observed):
+            self._preview = (epoch, observed, len(self.pruner.preview(epoch)))
+        return self._preview[2]
+
+    def num_shown_samples(self) -> int:
+        epoch, start = self.shown_epoch()
+        return self.plan_size(epoch) - start
+
+    def num_shown_batches(self) -> int:
+        if self.batch_size is None:
+            raise RuntimeError(
+                "steps_in_epoch: the batch size is not known before the first iteration; pass "
+                "batch_size= to the handler"
+            )
+        size = self.plan_size(self.shown_epoch()[0])
+        return size // self.batch_size if self.drop_last else math.ceil(size / self.batch_size)
+
+    # Updates.
+
+    def update(self, loss: Any, indices: Any, frame: FrameType) -> Any:
+        """Any update but the ordinary one that Handler.update does itself."""
+        num_dimensions = _losses.check(loss)
+        if indices is not None:
+            return self._update_explicitly(loss, num_dimensions, indices, frame)
+        current = self._pass_of_update()
+        batch, begin = current.locate(frame)
+        assert current.batch_size is not None
+        count = min(current.batch_size, current.size - begin)
+        self._check_loss(loss, num_dimensions, count)
+        self._bookings.book_arrived()
+        self._mark_trained(current)
+        current.record(batch, _losses.start_copy(loss) if self._delayed else _losses.to_host(loss))
+        if self._delayed:
+            current.expected = NEVER
+        self._set_position(current, batch, begin + count)
+        self._report_missed(current)
+        if num_dimensions == 0:
+            weight = self.pruner.mean_weight_planned(begin, count)
+            return _losses.apply_mean_weight(loss, weight)
+        return _losses.apply_weights(loss, self.pruner.weights_planned(begin, count))
+
+    def _pass_of_update(self) -> Pass:
+        current = self.current
+        while current is not None and not current.trained and self._outer:
+            if current.is_in_use():
+                break
+            current = self.current = self._outer.pop()
+        reason = "no batch of this handler's sampler has been delivered"
+        if current is not None:
+            refusal = current.refusal()
+            if refusal is None:
+                return current
+            reason = refusal
+        raise RuntimeError(
+            f"update: {reason}. Pass sampler=handler.sampler (with batch_size=) or batch_sampler="
+            "handler.batch_sampler(...) to the DataLoader; or give the samples of the batch with "
+            "update(loss, indices=...); or, if a batch sampler of your own takes the samples in "
+            "order, pass its batch_size= to the handler"
+        )
+
+    def _check_loss(self, loss: Any, num_dimensions: int, count: int) -> None:
+        if num_dimensions == 1 and len(loss) != count:
+            raise ValueError(
+                f"update: losses must be as many as the samples of the batch ({count}), got "
+                f"{len(loss)}; if the batch was filtered, pass indices="
+            )
+        if num_dimensions == 0 and self.pruner.needs_sample_losses:
+            raise ValueError(
+                f"update: score {self.pruner.options['score']} needs one loss per sample, got the "
+                f"mean of {count}; winnow.BLS(...).proxy() works with the mean"
+            )
+
+    def _update_explicitly(
+        self, loss: Any, num_dimensions: int, indices: Any, frame: FrameType
+    ) -> Any:
+        chosen = _losses.to_indices(indices)
+        self._check_loss(loss, num_dimensions, len(chosen))
+        if self.pruner.epoch is None:
+            self._start_epoch(0)
+        weights = self.pruner.weights_of(chosen)
+        self._bookings.book_arrived()
+        if self._delayed:
+            self._bookings.add(_losses.start_copy(loss), partial(self.pruner.observe, chosen))
+        else:
+            self.pruner.observe(chosen, _losses.to_host(loss))
+        self._count_explicit(len(chosen), frame)
+        if num_dimensions == 0:
+            mean = float(weights.mean(dtype=np.float64)) if len(weights) > 0 else 1.0
+            return _losses.apply_mean_weight(loss, mean)
+        return _losses.apply_weights(loss, weights)
+
+    def _count_explicit(self, num_samples: int, frame: FrameType) -> None:
+        """Moves the position past a batch that was booked by its indices."""
+        current = self.current
+        if current is None:
+            return
+        self._mark_trained(current)
+        if current.refusal() is None:
+            batch, begin = current.locate(frame)
+            assert current.batch_size is not None
+            current.record(batch, None)
+            self._set_position(current, batch, min(begin + current.batch_size, current.size))
+            self._report_missed(current)
+        else:
+            current.trained = True
+            position = self.pruner.position + num_samples
+            self.pruner.position = min(position, self.pruner.plan_size)
+
+    def _mark_trained(self, current: Pass) -> None:
+        if not current.trained:
+            self._coming = (current.epoch + 1, 0)
+            self._resume = None
+            self._asked_for = False
+
+    def _set_position(self, current: Pass, batch: int, end: int) -> None:
+        # The samples that drop_last leaves out belong to no batch: the epoch ends without them.
+        is_last = batch == current.num_batches - 1
+        self.pruner.position = current.size if is_last else end
+
+    def _book_planned(self, begin: int, count: int, loss: Any) -> None:
+        if isinstance(loss, DelayedLoss):
+            self._bookings.add(loss, partial(self.pruner.observe_planned, begin, count))
+        else:
+            self.pruner.observe_planned(begin, count, loss)
+
+    def _report_missed(self, current: Pass) -> None:
+        num_new, current.num_missed_reported = (
+            current.num_missed - current.num_missed_reported,
+            current.num_missed,
+        )
+        self.num_missed_updates += num_new
+        if num_new > 0 and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"update() was not called for {num_new} delivered batch(es) of epoch "
+                f"{current.epoch}; they are not scored. Further ones are counted in "
+                "handler.num_missed_updates without a warning",
+                MissedUpdateWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,282 @@
+"""Handler: a data set whose samples are pruned while it is trained on. Start here."""
+
+from __future__ import annotations
+
+import multiprocessing.context
+import operator
+import sys
+from typing import Any, Dict, Mapping, Optional
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.utils.data import Dataset, IterableDataset
+
+from ._core import EpochPlan, Pruner
+from ._run import Run
+from .samplers import BatchSampler, Sampler
+
+STATE_VERSION = 1
+
+
+class Handler(Dataset):
+    """A data set, its pruning method and the state of the run.
+
+    It takes the place of the data set, `handler.sampler` that of shuffling, and
+    `loss = handler.update(loss)` is called for every batch before backward():
+
+        handler = winnow.prune(train_set, method="bls-infobatch", epochs=200)
+        loader = DataLoader(handler, sampler=handler.sampler, batch_size=128, num_workers=4)
+        for epoch in range(200):
+            for images, labels in loader:
+                loss = handler.update(criterion(model(images), labels))
+                loss.backward()
+
+    Attributes that the handler does not have are those of the data set. To be used from one thread.
+
+    Args:
+        dataset: A map-style data set: `len(dataset)` and `dataset[i]`.
+        epochs: Length of the whole run.
+        policy: Name of a registered policy.
+        policy_options: Its options; those not given have their defaults.
+        score: Name of a registered score; None for the one that the policy's authors use.
+        score_options: Its options.
+        delta: Share of the epochs that are pruned, in [0, 1]; None for the policy's default.
+        seed: All randomness of the plans comes from this number and the epoch.
+        batch_size: Samples per batch. Needed only if the loader does not tell: with a batch sampler
+            of your own over handler.sampler, or to ask for steps_in_epoch before the first epoch.
+        drop_last: Whether that batch sampler leaves out an incomplete last batch.
+        lookahead: Batches that a wrapper fetches before the one worked on. None: found out.
+        delayed: Books a loss at a later update, once it has arrived from the GPU, so that update()
+            never waits for the device.
+    """
+
+    dataset: Any
+
+    def __init__(
+        self,
+        dataset: Any,
+        epochs: int,
+        *,
+        policy: str = "infobatch",
+        policy_options: Optional[Mapping[str, float]] = None,
+        score: Optional[str] = None,
+        score_options: Optional[Mapping[str, float]] = None,
+        delta: Optional[float] = None,
+        seed: int = 0,
+        batch_size: Optional[int] = None,
+        drop_last: bool = False,
+        lookahead: Optional[int] = None,
+        delayed: bool = False,
+    ) -> None:
+        name = type(self).__name__
+        if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
+            raise TypeError(f"{name}: dataset must have len() and [i], got {type(dataset)}")
+        epochs = _count(name, "epochs", epochs, 1)
+        seed = _count(name, "seed", seed, 0)
+        if batch_size is not None:
+            batch_size = _count(name, "batch_size", batch_size, 1)
+        if lookahead is not None:
+            lookahead = _count(name, "lookahead", lookahead, 0)
+        pruner = Pruner(
+            num_samples=len(dataset),
+            num_epochs=epochs,
+            policy=policy,
+            policy_options=dict(policy_options or {}),
+            score=score,
+            score_options=dict(score_options or {}),
+            delta=delta,
+            seed=seed,
+        )
+        self._run = Run(
+            pruner,
+            batch_size=batch_size,
+            drop_last=drop_last,
+            lookahead=lookahead,
+            delayed=delayed,
+        )
+        self.dataset = dataset
+
+    # The data set.
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.dataset[index]
+
+    def __getattr__(self, name: str) -> Any:
+        # From __dict__, because a copy in the making has no data set yet. Special methods are those of
+        # the handler, except torch's __getitems__, which must be there only if the data set has it.
+        dataset = self.__dict__.get("dataset")
+        if dataset is None or (name.startswith("__") and name != "__getitems__"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name}")
+        return getattr(dataset, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        dataset = self.__dict__.get("dataset")
+        is_own = name in self.__dict__ or hasattr(type(self), name)
+        if dataset is not None and not is_own and hasattr(dataset, name):
+            setattr(dataset, name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    # The training loop.
+
+    @property
+    def sampler(self) -> Sampler:
+        """For `DataLoader(sampler=...)`."""
+        return Sampler(self._run)
+
+    def batch_sampler(self, batch_size: int, drop_last: bool = False) -> BatchSampler:
+        """For `DataLoader(batch_sampler=...)`."""
+        return BatchSampler(self._run, batch_size, drop_last)
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration gives this epoch, from its start, or from where a state was saved."""
+        self._run.set_epoch(epoch)
+
+    def update(self, loss: Any, indices: Any = None) -> Any:
+        """Books the loss of a batch and returns the loss to call backward() on.
+
+        Args:
+            loss: Mean loss of the batch, or one loss per sample: a tensor on any device, an array
+                or a number. It is not changed.
+            indices: The samples of the batch, where they are known better than by counting batches.
+
+        Returns:
+            The mean loss times the mean weight of the batch (the loss itself if that is 1), or the
+            mean of the weighted losses.
+        """
+        run = self._run
+        current = run.current
+        if (
+            indices is None
+            and current is not None
+            and type(loss) is Tensor
+            and current.source.counts.get("_num_yielded") == current.expected
+            and loss.ndim == 0
+        ):
+            weight = run.step(current.begin, current.batch_size, loss.item())
+            current.advance()
+            return loss if weight == 1.0 else loss * weight
+        return run.update(loss, indices, sys._getframe(1))
+
+    # What is known about the run.
+
+    @property
+    def options(self) -> Dict[str, Any]:
+        """Score, policy, schedule and seed, defaults filled in."""
+        return self._run.pruner.options
+
+    @property
+    def epochs(self) -> int:
+        """Length of the run."""
+        return self._run.pruner.num_epochs
+
+    @property
+    def epoch(self) -> int:
+        """The running epoch; 0 before the first."""
+        return self._run.epoch
+
+    @property
+    def progress(self) -> float:
+        """Share of the run that is done, in [0, 1]; see lr_by_progress."""
+        return self._run.pruner.progress
+
+    @property
+    def steps_in_epoch(self) -> int:
+        """Batches of the running epoch, and once its loop has ended those of the coming one."""
+        return self._run.num_shown_batches()
+
+    @property
+    def plan(self) -> Optional[EpochPlan]:
+        """A copy of the running epoch's plan; None before the first."""
+        return self._run.pruner.plan
+
+    @property
+    def weights(self) -> np.ndarray:
+        """What the loss of each sample is multiplied by in the running epoch, float32."""
+        plan = self.plan
+        return np.ones(len(self), dtype=np.float32) if plan is None else plan.weights
+
+    @property
+    def scores(self) -> np.ndarray:
+        """One float32 per sample, NaN where unscored."""
+        self._run.settle()
+        return self._run.pruner.scores
+
+    @property
+    def pruned_share(self) -> float:
+        """Share of the run so far that was left out."""
+        return self._run.pruner.pruned_share
+
+    @property
+    def num_observations(self) -> int:
+        """Losses that were booked."""
+        self._run.settle()
+        return self._run.pruner.num_observations
+
+    @property
+    def num_skipped_observations(self) -> int:
+        """Losses that were not booked: NaN, infinite, or of no use to the score."""
+        self._run.settle()
+        return self._run.pruner.num_skipped_observations
+
+    @property
+    def num_missed_updates(self) -> int:
+        """Batches that were delivered but for which update() was not called."""
+        self._run.settle()
+        return self._run.num_missed_updates
+
+    # State.
+
+    def state_dict(self) -> Dict[str, Tensor]:
+        """The state of the run, for torch.save; exact also in the middle of an epoch.
+
+        It stands after the last batch whose update was called, whatever workers have prefetched.
+        """
+        self._run.settle()
+        pruner = np.frombuffer(self._run.pruner.serialize(), dtype=np.uint8)
+        return {
+            "version": torch.tensor(STATE_VERSION),
+            "pruner": torch.from_numpy(pruner.copy()),
+            "num_missed_updates": torch.tensor(self._run.num_missed_updates),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Goes on where a state was saved: the next iteration gives the rest of its epoch.
+
+        Raises RuntimeError, and changes nothing, if the state is damaged or of another run.
+        """
+        missing = {"version", "pruner", "num_missed_updates"} - set(state)
+        if missing:
+            raise RuntimeError(f"load_state_dict: not a handler's state: no {sorted(missing)}")
+        version = int(state["version"])
+        if version > STATE_VERSION:
+            raise RuntimeError(
+                f"load_state_dict: written by a newer winnow (format {version}); this one reads up "
+                f"to {STATE_VERSION}"
+            )
+        self._run.pruner.deserialize(state["pruner"].cpu().contiguous().numpy())
+        self._run.num_missed_updates = int(state["num_missed_updates"])
+        self._run.restart_iteration()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        state = dict(self.__dict__)
+        if multiprocessing.context.get_spawning_popen() is not None:
+            state["_run"] = None  # a loader's worker only reads samples
+        return state
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+
+def _count(owner: str, name: str, value: Any, least: int) -> int:
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < least:
+        raise ValueError(f"{owner}: {name} must be a whole number of at least {least}, got {value!r}")
+    return number
