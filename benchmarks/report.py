@@ -52,10 +52,45 @@ def duration(seconds):
     return f"{seconds:.2g} s"
 
 
+# The rows of the README.
+SHORT_TITLES = ("score update, B = 128", "InfoBatch plan", "SeTa plan, 10 groups", "full shuffle", "save", "load")
+
+
+def short_table(result):
+    """Markdown: the most asked for operations, one column per size."""
+    measured = result["measured"]
+    sizes = sizes_of(result)
+    lines = ["| operation | " + " | ".join(f"N = {n:.0e}" for n in sizes) + " | faster than plain Python or torch |",
+             "|---|" + "--:|" * (len(sizes) + 1)]
+    for title, own, peer, _ in ROWS:
+        if title not in SHORT_TITLES:
+            continue
+        times, ratios = [], []
+        for n in sizes:
+            time = measured.get(own.format(n=n))
+            times.append(duration(time["seconds"]) if time else "")
+            other = measured.get(peer.format(n=n))
+            if time and other:
+                ratios.append(f"{other['seconds'] / time['seconds']:.3g}")
+        lines.append(f"| {title} | " + " | ".join(times) + " | " + " / ".join(ratios) + " x |")
+    lines += ["", provenance(result)]
+    return "\n".join(lines)
+
+
+def sizes_of(result):
+    return sorted({int(name.rsplit("/", 1)[1]) for name in result["measured"] if name.startswith("memcpy/")})
+
+
+def provenance(result):
+    return (f"Measured {result['date'][:10]} on one core of {result['machine']['cpu']}"
+            f"{' (AVX-512)' if result['machine']['avx512'] else ' (AVX2)'}, "
+            f"commit {result['commit'][:12]}, best of {result['repetitions']}.")
+
+
 def table(result):
     """Markdown: one row per operation and size."""
     measured = result["measured"]
-    sizes = sorted({int(name.rsplit("/", 1)[1]) for name in measured if name.startswith("memcpy/")})
+    sizes = sizes_of(result)
     lines = ["| operation | N | time | faster than Python or torch | times the floor |", "|---|--:|--:|--:|--:|"]
     for title, own, peer, floor in ROWS:
         for n in sizes:
@@ -74,7 +109,5 @@ def table(result):
     for n in sizes:
         if f"save/{n}" in measured:
             lines.append(f"State file, N = {n:.0e}: {measured[f'save/{n}']['bytes_per_sample']:.2f} bytes per sample.")
-    lines.append(f"Measured {result['date'][:10]} on one core of {result['machine']['cpu']}"
-                 f"{' (AVX-512)' if result['machine']['avx512'] else ' (AVX2)'}, "
-                 f"commit {result['commit'][:12]}, best of {result['repetitions']}.")
+    lines.append(provenance(result))
     return "\n".join(lines)
