@@ -1,0 +1,20 @@
+// The commands of the program. Each one adds itself to the parser and runs as its callback, which
+// throws UsageError for a mistake on the command line and other exceptions for failures.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace winnow::cli {
+
+// Feeds a recorded run to a score.
+void add_replay(CLI::App& program);
+// Shows which samples a policy would use in one epoch.
+void add_plan(CLI::App& program);
+// Shows and verifies a state file.
+void add_inspect(CLI::App& program);
+// Runs a pruner on a synthetic loss landscape.
+void add_simulate(CLI::App& program);
+
+}  // namespace winnow::cli
