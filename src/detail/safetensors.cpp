@@ -29,7 +29,7 @@ constexpr std::string_view kBlockChecksums = "crc32c";
 // Torch reads I32 in every version, U32 only from 2.3 on.
 constexpr std::string_view kChecksumType = "I32";
 // How every file of ours begins, after the length; the eight digits follow.
-constexpr std::string_view kPrefix = "{\"__metadata__\":{\"winnow_crc32c\":\"";
+constexpr std::string_view kPrefix = R"({"__metadata__":{"winnow_crc32c":")";
 constexpr std::size_t kDigits = 8;
 constexpr std::string_view kNoDigits = "00000000";
 

@@ -171,11 +171,13 @@ void check_same_options(const SafetensorsReader& file, const PrunerOptions& opti
     if (theirs == nullptr) fail(key, "not set", value);
     if (*theirs != value) fail(key, *theirs, value);
   }
+  const auto is_ours = [&](std::string_view key) {
+    return std::any_of(ours.begin(), ours.end(),
+                       [&](const auto& field) { return field.first == key; });
+  };
   for (const auto& [key, theirs] : file.metadata()) {
-    if (!key.starts_with(kScorePrefix) && !key.starts_with(kPolicyPrefix)) continue;
-    const bool known = std::any_of(ours.begin(), ours.end(),
-                                   [&](const auto& field) { return field.first == key; });
-    if (!known) fail(key, theirs, "not set");
+    const bool is_option = key.starts_with(kScorePrefix) || key.starts_with(kPolicyPrefix);
+    if (is_option && !is_ours(key)) fail(key, theirs, "not set");
   }
 }
 

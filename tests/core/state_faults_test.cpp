@@ -45,7 +45,7 @@ Bytes edit_header(Bytes state, std::string_view from, std::string_view to) {
   const std::size_t size = header.size();
   header.replace(at, from.size(), to);
   header.resize(size, ' ');
-  const std::string_view key = "\"winnow_crc32c\":\"";
+  const std::string_view key = R"("winnow_crc32c":")";
   const std::size_t digits = header.find(key) + key.size();
   header.replace(digits, 8, "00000000");
   const std::uint32_t crc = detail::crc32c(std::as_bytes(std::span(header)));
@@ -137,15 +137,15 @@ TEST(StateFaults, BytesAfterTheEndAreRefused) {
 
 TEST(StateFaults, NewerFormatsAreRefusedWithBothVersions) {
   const Bytes state =
-      edit_header(make_run().serialize(), "\"format_version\":\"1\"", "\"format_version\":\"2\"");
+      edit_header(make_run().serialize(), R"("format_version":"1")", R"("format_version":"2")");
   EXPECT_THAT(Victim().refuse(state),
               HasSubstr("written by a newer winnow (format 2); this one reads up to 1"));
 }
 
 TEST(StateFaults, ANewerFormatIsNamedEvenIfItsTensorsAreUnknown) {
   Bytes state =
-      edit_header(make_run().serialize(), "\"format_version\":\"1\"", "\"format_version\":\"3\"");
-  state = edit_header(state, "\"dtype\":\"F32\"", "\"dtype\":\"X99\"");
+      edit_header(make_run().serialize(), R"("format_version":"1")", R"("format_version":"3")");
+  state = edit_header(state, R"("dtype":"F32")", R"("dtype":"X99")");
   EXPECT_THAT(Victim().refuse(state), HasSubstr("newer winnow (format 3)"));
 }
 
@@ -176,7 +176,7 @@ TEST(StateFaults, OtherOptionsAreNamedWithBothValues) {
 
 TEST(StateFaults, AnOptionThatOnlyTheFileHasIsNamed) {
   const Bytes state =
-      edit_header(make_run().serialize(), "\"crc32c_of_crc32c\"", "\"score.unheard_of\"");
+      edit_header(make_run().serialize(), R"("crc32c_of_crc32c")", R"("score.unheard_of")");
   EXPECT_THAT(Victim().refuse(state), HasSubstr("score.unheard_of is"));
 }
 
@@ -204,11 +204,11 @@ TEST(StateFaults, HeadersThatAreNotTheirJsonAreRefused) {
         "{",
         "[]",
         "{}x",
-        "{\"a\"}",
-        "{\"a\":1}",
-        "{\"a\":{}}",
+        R"({"a"})",
+        R"({"a":1})",
+        R"({"a":{}})",
         "{,}",
-        "{\"__metadata__\":{\"a\":1}}",
+        R"({"__metadata__":{"a":1}})",
         R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[1,0]}})",
         R"({"a":{"dtype":"U8","shape":[01],"data_offsets":[0,1]}})",
         R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})",
@@ -234,26 +234,26 @@ TEST(StateFaults, ContentsThatDoNotFitAreRefused) {
   const auto refusal = [&](std::string_view from, std::string_view to) {
     return victim.refuse(edit_header(state, from, to));
   };
-  EXPECT_THAT(refusal("\"position\":\"1000\"", "\"position\":\"40000\""),
+  EXPECT_THAT(refusal(R"("position":"1000")", R"("position":"40000")"),
               HasSubstr("field position must be in [0, "));
-  EXPECT_THAT(refusal("\"position\":\"1000\"", "\"position\":\"-1\""),
+  EXPECT_THAT(refusal(R"("position":"1000")", R"("position":"-1")"),
               HasSubstr("field position must be a whole number, got -1"));
-  EXPECT_THAT(refusal("\"epoch\":\"1\"", "\"epoch\":\"20\""),
+  EXPECT_THAT(refusal(R"("epoch":"1")", R"("epoch":"20")"),
               HasSubstr("field epoch must be below 20, got 20"));
-  EXPECT_THAT(refusal("\"rescale\":\"2\"", "\"rescale\":\"2x\""),
+  EXPECT_THAT(refusal(R"("rescale":"2")", R"("rescale":"2x")"),
               HasSubstr("field rescale must be a number, got 2x"));
-  EXPECT_THAT(refusal("\"num_observations\"", "\"num_losses\""),
+  EXPECT_THAT(refusal(R"("num_observations")", R"("num_losses")"),
               HasSubstr("field num_observations is missing"));
-  EXPECT_THAT(refusal("\"number.initial\"", "\"number.first\""),
+  EXPECT_THAT(refusal(R"("number.initial")", R"("number.first")"),
               HasSubstr("field number.initial is missing"));
-  EXPECT_THAT(refusal("\"scores\":", "\"skores\":"), HasSubstr("tensor scores is missing"));
-  EXPECT_THAT(refusal("\"F32\"", "\"U32\""), HasSubstr("tensor scores must be F32"));
-  EXPECT_THAT(refusal("\"F32\"", "\"F64\""), HasSubstr("tensor scores has an impossible type"));
-  EXPECT_THAT(refusal("\"shape\":[40000]", "\"shape\":[20000]"),
+  EXPECT_THAT(refusal(R"("scores":)", R"("skores":)"), HasSubstr("tensor scores is missing"));
+  EXPECT_THAT(refusal(R"("F32")", R"("U32")"), HasSubstr("tensor scores must be F32"));
+  EXPECT_THAT(refusal(R"("F32")", R"("F64")"), HasSubstr("tensor scores has an impossible type"));
+  EXPECT_THAT(refusal(R"("shape":[40000])", R"("shape":[20000])"),
               HasSubstr("tensor scores has an impossible type, shape or place"));
-  EXPECT_THAT(refusal("\"shape\":[40000]", "\"shape\":[4294967296,4294967296]"),
+  EXPECT_THAT(refusal(R"("shape":[40000])", R"("shape":[4294967296,4294967296])"),
               HasSubstr("tensor scores has an impossible type, shape or place"));
-  EXPECT_THAT(refusal("\"crc32c\":", "\"last\":"), HasSubstr("the last tensor must be crc32c"));
+  EXPECT_THAT(refusal(R"("crc32c":)", R"("last":)"), HasSubstr("the last tensor must be crc32c"));
 }
 
 TEST(StateFaults, BitsPastTheLastSampleAreRefused) {
