@@ -31,6 +31,7 @@ class Pass:
         batch_size: Samples per batch; None if it is not known where batches end.
         num_batches: Number of batches of the pass.
         trained: True once an update belonged to this pass.
+        is_counted: False if updates came that could be booked by their indices only.
         exhausted: True once all batches have been drawn.
         expected: Delivered batches at the next update if it is an ordinary one; NEVER if not.
         begin: First sample of the plan of that ordinary update's batch.
@@ -47,6 +48,7 @@ class Pass:
         batch_size: Optional[int],
         drop_last: bool,
         caller: Caller,
+        is_ordinary: bool,
         lookahead: Optional[int],
         known_lookaheads: Dict[CodeType, int],
         book: Callable[[int, int, Any], None],
@@ -59,6 +61,7 @@ class Pass:
         if batch_size is not None:
             self.num_batches = (size - start + (0 if drop_last else batch_size - 1)) // batch_size
         self.trained = False
+        self.is_counted = True
         self.finished = False
         self.exhausted = False
         self.expected = NEVER
@@ -68,6 +71,7 @@ class Pass:
         self.source: Union[DrawCount, LoaderCount] = (
             DrawCount() if caller.iterator is None else LoaderCount(caller.iterator)
         )
+        self._is_ordinary = is_ordinary  # updates may be done by Handler.update itself
         self._consumer = caller.consumer
         self._lookahead = lookahead
         self._known_lookaheads = known_lookaheads
@@ -147,7 +151,8 @@ class Pass:
         assert self._ahead is not None and self.batch_size is not None
         following = self._next + 1 + self._ahead
         self.begin = self.start + self._next * self.batch_size
-        self.expected = following if following < self.num_batches else NEVER
+        is_last = following >= self.num_batches
+        self.expected = NEVER if is_last or not self._is_ordinary else following
 
     def advance(self) -> None:
         """After an ordinary update that the caller has booked itself."""
@@ -168,7 +173,7 @@ class Pass:
         for delivered, loss in held:
             if delivered < self.num_batches:
                 self._book_on(delivered - 1 - self._ahead, loss)
-        if final and self._ahead > 0 and self._num_tail != self._num_tail_expected():
+        if tail and final and self._ahead > 0 and self._num_tail != self._num_tail_expected():
             # Which of the last batches had no update cannot be told: none of them is scored.
             self.num_missed += self.num_batches - self._next
             self._next = self.num_batches
@@ -187,7 +192,7 @@ class Pass:
         delivered = self.num_delivered
         if delivered < self._next:  # a loader with persistent workers has started over
             delivered = self.num_batches if self.exhausted else 0
-        if self.trained and delivered >= self.num_batches > self._next:
+        if self.is_counted and self.trained and delivered >= self.num_batches > self._next:
             self.num_missed += self.num_batches - self._next
             self._next = self.num_batches
 

@@ -14,7 +14,7 @@ from . import _losses
 from ._core import Pruner
 from ._loader import DELIVERED, Caller, DrawCount
 from ._losses import DelayedBookings, DelayedLoss
-from ._pass import NEVER, Pass
+from ._pass import Pass
 
 _CHUNK = 1024  # samples drawn at once where it is not known how many make a batch
 
@@ -147,6 +147,7 @@ class Run:
             batch_size=batch_size,
             drop_last=drop_last,
             caller=caller,
+            is_ordinary=not self._delayed and not self.pruner.needs_sample_losses,
             lookahead=self._lookahead,
             known_lookaheads=self._lookaheads,
             book=self._book_planned,
@@ -251,8 +252,6 @@ class Run:
         self._bookings.book_arrived()
         self._mark_trained(current)
         current.record(batch, _losses.start_copy(loss) if self._delayed else _losses.to_host(loss))
-        if self._delayed:
-            current.expected = NEVER
         self._set_position(current, batch, begin + count)
         self._report_missed(current)
         if num_dimensions == 0:
@@ -324,6 +323,7 @@ class Run:
             self._report_missed(current)
         else:
             current.trained = True
+            current.is_counted = False
             position = self.pruner.position + num_samples
             self.pruner.position = min(position, self.pruner.plan_size)
 

@@ -156,8 +156,9 @@ class Handler(Dataset):
             and type(loss) is Tensor
             and current.source.counts.get("_num_yielded") == current.expected
             and loss.ndim == 0
+            and type(value := loss.item()) is float
         ):
-            weight = run.step(current.begin, current.batch_size, loss.item())
+            weight = run.step(current.begin, current.batch_size, value)
             current.advance()
             return loss if weight == 1.0 else loss * weight
         return run.update(loss, indices, sys._getframe(1))

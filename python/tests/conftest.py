@@ -1,0 +1,45 @@
+"""Every test leaves the global random state as it found it; a test that does not is wrong."""
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import winnow
+from support import IndexDataset
+
+
+@pytest.fixture(autouse=True)
+def single_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def missed_updates_are_errors():
+    """Only tests about missed updates may see the warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", winnow.MissedUpdateWarning)
+        yield
+
+
+@pytest.fixture
+def make_handler():
+    """BLS-InfoBatch over a data set whose losses are known."""
+
+    def make(size=103, epochs=4, dataset=None, **options):
+        data = IndexDataset(size) if dataset is None else dataset
+        return winnow.prune(data, "bls-infobatch", epochs=epochs, **options)
+
+    return make

@@ -1,0 +1,188 @@
+"""Which epoch an iteration gives, and how long it is."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader
+
+import support
+import winnow
+from support import ExpectedScores, make_loader, train_epoch
+from test_booking import LOADERS
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_iterating_twice_without_training_gives_the_same_epoch(make_handler, loader):
+    handler = make_handler()
+    batches = make_loader(handler, **LOADERS[loader])
+    first = [b[0].tolist() for b in batches]
+    assert [b[0].tolist() for b in batches] == first
+    train_epoch(handler, batches, ExpectedScores(len(handler)))
+    second = [b[0].tolist() for b in batches]
+    assert second != first
+    assert [b[0].tolist() for b in batches] == second
+    assert handler.epoch == 1
+
+
+@pytest.mark.parametrize("mode", ["sampler", "batch_sampler"])
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("loader", LOADERS)
+def test_the_length_is_right_before_during_and_after_an_epoch(
+    make_handler, loader, drop_last, mode
+):
+    handler = make_handler(epochs=3)
+    batches = make_loader(handler, mode, drop_last=drop_last, **LOADERS[loader])
+    lengths = []
+    for _ in range(3):
+        lengths.append(len(batches))
+        step = 0
+        for step, (indices, _) in enumerate(batches, 1):
+            assert len(batches) == lengths[-1]
+            handler.update(support.batch_loss(indices))
+            assert len(batches) == handler.steps_in_epoch == lengths[-1]
+        assert step == lengths[-1]
+    assert lengths[1] < lengths[0]  # pruned
+    assert len(batches) == lengths[-1]  # nothing is coming
+
+
+def test_asking_for_the_length_does_not_start_an_epoch(make_handler):
+    handler, other = make_handler(), make_handler()
+    for asked in (handler, other):
+        train_epoch(asked, make_loader(asked), ExpectedScores(len(asked)))
+    assert len(handler.sampler) == len(handler.sampler)
+    assert handler.epoch == 0
+    handler.update(torch.tensor(100.0), indices=[1, 2, 3])
+    other.update(torch.tensor(100.0), indices=[1, 2, 3])
+    assert len(handler.sampler) == len(list(handler.sampler))
+    assert list(handler.sampler) == list(other.sampler)
+
+
+def test_set_epoch_chooses_the_epoch(make_handler):
+    handler = make_handler(epochs=5)
+    loader = make_loader(handler)
+    loader.sampler.set_epoch(3)
+    train_epoch(handler, loader, ExpectedScores(len(handler)))
+    assert handler.epoch == 3
+    handler.sampler.set_epoch(1)
+    handler.batch_sampler(8).set_epoch(2)
+    assert len(list(loader)) == len(loader)
+    assert handler.epoch == 2
+    for wrong in (-1, 5):
+        with pytest.raises(ValueError, match=r"epoch must be in \[0, 5\)"):
+            handler.sampler.set_epoch(wrong)
+
+
+def test_repeating_an_epoch_repeats_its_plan(make_handler):
+    handler = make_handler()
+    loader = make_loader(handler)
+    orders = []
+    for _ in range(2):
+        handler.set_epoch(0)
+        order = []
+        for indices, _ in loader:
+            order += indices.tolist()
+            handler.update(support.batch_loss(indices))
+        orders.append(order)
+    assert orders[0] == orders[1]
+
+
+def test_an_iteration_after_the_last_epoch_is_refused(make_handler):
+    handler = make_handler(epochs=1)
+    loader = make_loader(handler)
+    train_epoch(handler, loader, ExpectedScores(len(handler)))
+    assert handler.progress == 1.0
+    with pytest.raises(ValueError, match="all 1 epochs of the run are done"):
+        iter(loader.sampler)
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+def test_progress_grows_from_0_to_1(make_handler, drop_last):
+    handler = make_handler(epochs=3)
+    assert handler.progress == 0.0
+    seen = [0.0]
+    for epoch in range(3):
+        for indices, _ in make_loader(handler, drop_last=drop_last, num_workers=2):
+            handler.update(support.batch_loss(indices))
+            seen.append(handler.progress)
+        assert handler.progress == pytest.approx((epoch + 1) / 3)
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+
+
+def test_steps_in_epoch_needs_a_batch_size(make_handler):
+    with pytest.raises(RuntimeError, match="batch_size="):
+        make_handler().steps_in_epoch
+    assert make_handler(batch_size=10).steps_in_epoch == 11
+    assert make_handler(batch_size=10, drop_last=True).steps_in_epoch == 10
+
+
+def test_scores_and_weights_of_a_new_handler_are_empty(make_handler):
+    handler = make_handler(10)
+    assert np.isnan(handler.scores).all()
+    assert (handler.weights == 1).all()
+    assert handler.scores.dtype == handler.weights.dtype == np.float32
+    assert handler.plan is None
+    assert handler.pruned_share == 0.0
+
+
+def test_one_cycle_reaches_its_end_exactly(make_handler):
+    handler = make_handler(epochs=4)
+    parameter = torch.nn.Parameter(torch.ones(()))
+    optimizer = torch.optim.SGD([parameter], lr=1.0)
+    unpruned = 4 * math.ceil(103 / 8)
+    one_cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=unpruned)
+    schedule = winnow.lr_by_progress(one_cycle, handler)
+    steps = 0
+    for _ in range(4):
+        for indices, _ in make_loader(handler):
+            handler.update(support.batch_loss(indices))
+            optimizer.step()
+            schedule.step()
+            steps += 1
+    assert steps < unpruned
+    assert one_cycle.last_epoch == unpruned - 1
+    assert optimizer.param_groups[0]["lr"] == pytest.approx(1.0 / 25 / 1e4)
+
+
+def test_the_schedule_of_an_unpruned_run_is_the_usual_one(make_handler):
+    def rates(step_with_progress):
+        handler = winnow.prune(support.IndexDataset(104), "none", epochs=3)
+        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(()))], lr=1.0)
+        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=3 * 13)
+        schedule = winnow.lr_by_progress(cosine, handler) if step_with_progress else cosine
+        seen = []
+        for _ in range(3):
+            for indices, _ in make_loader(handler):
+                handler.update(support.batch_loss(indices))
+                seen.append(optimizer.param_groups[0]["lr"])
+                optimizer.step()
+                schedule.step()
+        return seen + [optimizer.param_groups[0]["lr"]]
+
+    assert rates(True) == rates(False)
+    assert rates(True)[-1] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_lr_by_progress_refuses_what_it_cannot_drive(make_handler):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(()))], lr=1.0)
+    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+    with pytest.raises(TypeError, match="count steps"):
+        winnow.lr_by_progress(plateau, make_handler())
+    step = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10)
+    with pytest.raises(ValueError, match="total_steps"):
+        winnow.lr_by_progress(step, make_handler())
+    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
+    with pytest.raises(ValueError, match=r"own \(10\)"):
+        winnow.lr_by_progress(cycle, make_handler(), total_steps=11)
+
+
+def test_a_loader_with_a_fixed_generator_gives_the_same_batches(make_handler):
+    handler = make_handler(seed=5)
+    orders = []
+    for _ in range(2):
+        generator = torch.Generator().manual_seed(1)
+        loader = DataLoader(handler, sampler=handler.sampler, batch_size=8, generator=generator)
+        orders.append([b[0].tolist() for b in loader])
+    assert orders[0] == orders[1]

@@ -1,0 +1,148 @@
+"""Methods by name and by class, their options and what is refused."""
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import support
+import winnow
+from support import IndexDataset, make_loader
+
+
+@pytest.mark.parametrize("method", winnow.methods())
+def test_every_method_trains(method):
+    handler = winnow.prune(IndexDataset(64), method, epochs=3)
+    per_sample = handler._run.pruner.needs_sample_losses
+    for _ in range(3):
+        for indices, values in make_loader(handler):
+            handler.update(values if per_sample else values.mean())
+    assert not np.isnan(handler.scores).all()
+    assert handler.num_missed_updates == 0
+    assert handler.progress == 1.0
+
+
+@pytest.mark.parametrize("score", winnow.scores())
+@pytest.mark.parametrize("policy", winnow.policies())
+def test_every_score_goes_with_every_policy(score, policy):
+    handler = winnow.prune(IndexDataset(64), policy=policy, score=score, epochs=2)
+    assert handler.options["score"] == score
+    assert handler.options["policy"] == policy
+    for indices, values in make_loader(handler):
+        handler.update(values)
+    assert 0 < len(handler.sampler) <= 64
+
+
+def test_the_papers_lines_are_the_named_method():
+    by_class = winnow.BLS(winnow.InfoBatch(IndexDataset(64), epochs=20), alpha=0.7).proxy()
+    by_name = winnow.prune(IndexDataset(64), "bls-infobatch", epochs=20)
+    assert str(by_class.options) == str(by_name.options)
+    assert isinstance(by_class, winnow.InfoBatch)
+    by_class = winnow.BLR(winnow.SeTa(IndexDataset(64), epochs=20)).proxy()
+    by_name = winnow.prune(IndexDataset(64), "BLR_SeTa", epochs=20)
+    assert by_class.options == by_name.options
+
+
+def test_the_defaults_of_the_classes_are_those_of_the_registry():
+    for make, policy in ((winnow.InfoBatch, "infobatch"), (winnow.SeTa, "seta")):
+        parameters = inspect.signature(make).parameters
+        for option in winnow.policies()[policy]["options"]:
+            assert parameters[option["name"]].default == option["default"]
+        named = winnow.prune(IndexDataset(64), policy, epochs=20)
+        assert make(IndexDataset(64), epochs=20).options == named.options
+    for make, score in ((winnow.BLS, "batch-loss"), (winnow.BLR, "reconstruction")):
+        parameters = inspect.signature(make).parameters
+        for option in winnow.scores()[score]["options"]:
+            default = parameters[option["name"]].default
+            assert default == option["default"] or default == "first-batch-loss"
+
+
+def test_options_reach_the_score_and_the_policy():
+    handler = winnow.prune(
+        IndexDataset(64),
+        "bls-seta",
+        epochs=20,
+        prune_ratio=0.2,
+        groups=4,
+        alpha=0.8,
+        initial_score="zero",
+        delta=0.5,
+        seed=7,
+    )
+    options = handler.options
+    assert options["policy_options"] == {"prune_ratio": 0.2, "groups": 4, "window_scale": 0.9}
+    assert options["score_options"] == {"alpha": 0.8, "initial_score": 0.0}
+    assert options["delta"] == 0.5
+    assert options["seed"] == 7
+
+
+def test_prune_ratio_is_the_fraction_removed():
+    for method, kept in (("random", 70), ("random-dynamic", 70), ("bls-seta", 70)):
+        handler = winnow.prune(
+            IndexDataset(100), method, epochs=2, prune_ratio=0.3, delta=1.0
+        )
+        assert len(handler.sampler) == kept
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        ({"method": "bls-inforbatch"}, ValueError, "method must be one of none,.*bls-infobatch"),
+        ({"policy": "infobach"}, ValueError, "policy must be one of none,"),
+        ({"method": "infobatch", "score": "loss"}, ValueError, "score must be one of batch-loss,"),
+        ({"method": "bls-seta", "score": "sample-loss"}, ValueError, "has its own score"),
+        ({}, ValueError, "either method or policy"),
+        ({"method": "seta", "policy": "seta"}, ValueError, "either method or policy"),
+        ({"method": "bls-seta", "prune_rate": 1}, TypeError, "unknown option prune_rate: seta has"),
+        ({"method": "infobatch", "prune_ratio": 0.95}, ValueError, r"prune_ratio .*\[0, 0.9\]"),
+        ({"method": "infobatch", "prune_ratio": "half"}, TypeError, "prune_ratio must be a number"),
+        ({"method": "bls-infobatch", "alpha": 1.0}, ValueError, "freezes the scores"),
+        ({"method": "bls-infobatch", "alpha": -0.1}, ValueError, r"alpha must be in \[0, 1\)"),
+        ({"method": "bls-infobatch", "initial_score": "x"}, TypeError, "or 'first-batch-loss'"),
+        ({"method": "seta", "groups": 1.5}, ValueError, "groups"),
+    ],
+)
+def test_wrong_methods_and_options_are_refused_by_name(arguments, error, message):
+    with pytest.raises(error, match=message):
+        winnow.prune(IndexDataset(64), epochs=2, **arguments)
+
+
+def test_a_proxy_takes_a_handler_that_has_not_started():
+    with pytest.raises(TypeError, match="takes a handler"):
+        winnow.BLS(IndexDataset(10))
+    handler = winnow.InfoBatch(IndexDataset(10), epochs=2)
+    with pytest.raises(ValueError, match="alpha must be in"):
+        winnow.BLS(handler, alpha=2.0)
+    next(iter(handler.sampler))
+    with pytest.raises(ValueError, match="must not have started"):
+        winnow.BLS(handler)
+
+
+def test_bls_starts_from_the_score_that_it_is_told():
+    for initial, first in (("first-batch-loss", 2.0), ("zero", 0.6), (1.0, 1.3)):
+        handler = winnow.BLS(
+            winnow.InfoBatch(IndexDataset(4), epochs=2), 0.7, initial_score=initial
+        ).proxy()
+        handler.update(torch.tensor(2.0), indices=[0])
+        assert handler.scores[0] == pytest.approx(first)
+    assert math.isnan(handler.scores[1])
+
+
+def test_the_seed_decides_the_plans():
+    def order(seed):
+        handler = winnow.prune(IndexDataset(64), "none", epochs=2, seed=seed)
+        return list(handler.sampler)
+
+    assert order(1) == order(1)
+    assert order(1) != order(2)
+    assert sorted(order(1)) == list(range(64))
+
+
+def test_losses_that_can_be_negative_are_skipped_by_blr():
+    handler = winnow.BLR(winnow.InfoBatch(IndexDataset(16), epochs=2)).proxy()
+    for step, (indices, _) in enumerate(make_loader(handler)):
+        handler.update(support.batch_loss(indices) * (1 if step == 0 else -1))
+    assert handler.num_observations == 1
+    assert handler.num_skipped_observations == 1
