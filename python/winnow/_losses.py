@@ -77,7 +77,7 @@ class DelayedLoss:
 
     def get(self) -> Any:
         """The loss as to_host() gives it; waits until it has arrived."""
-        if self._event is not None:
+        if self._event is not None and not self.has_arrived():
             self._event.synchronize()
         return to_host(self._copy)
 

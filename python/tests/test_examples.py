@@ -1,0 +1,30 @@
+"""The examples run, train and prune."""
+
+import os
+import pathlib
+import re
+import runpy
+import sys
+
+import pytest
+
+EXAMPLES = pathlib.Path(os.environ["WINNOW_EXAMPLES"])
+ARGUMENTS = {
+    "train_classifier.py": ["--epochs", "3", "--limit", "3000"],
+    "detection_loss.py": ["--epochs", "3", "--size", "500"],
+    "contrastive.py": ["--epochs", "3", "--size", "500"],
+}
+
+
+def test_every_example_is_tested():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_an_example_trains_and_prunes(name, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [name, *ARGUMENTS[name]])
+    runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    output = capsys.readouterr().out
+    assert output.count("epoch ") == 3
+    shares = [float(share) for share in re.findall(r"([\d.]+)%", output)]
+    assert shares[-1] > 3.0

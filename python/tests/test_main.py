@@ -1,0 +1,35 @@
+"""python -m winnow."""
+
+import subprocess
+import sys
+
+import winnow
+from winnow import __main__ as program
+
+
+def test_the_module_prints_version_methods_and_a_passing_check():
+    result = subprocess.run(
+        [sys.executable, "-m", "winnow"], capture_output=True, text=True, timeout=120
+    )
+    assert result.returncode == 0, result.stderr
+    assert f"winnow {winnow.__version__}" in result.stdout
+    for name in [*winnow.policies(), *winnow.scores()]:
+        assert name in result.stdout
+    assert "core: ok" in result.stdout
+    assert "DataLoader: ok" in result.stdout
+
+
+def test_one_part_can_be_asked_for(capsys):
+    assert program.main(["version"]) == 0
+    assert capsys.readouterr().out == f"winnow {winnow.__version__}\n"
+    assert program.main(["methods"]) == 0
+    assert "first-batch-loss" in capsys.readouterr().out
+
+
+def test_a_failed_check_is_said_and_counted(capsys, monkeypatch):
+    def fail():
+        raise RuntimeError("a loss reached a wrong batch")
+
+    monkeypatch.setattr(program, "check_torch", fail)
+    assert program.main(["check"]) == 1
+    assert "DataLoader: FAILED, a loss reached a wrong batch" in capsys.readouterr().out
