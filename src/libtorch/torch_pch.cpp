@@ -1,0 +1,1 @@
+// Only here so that the precompiled torch/torch.h has a target of its own.

@@ -1,0 +1,55 @@
+// TrainingState: what a handler and its samplers share.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "libtorch/batch_tracker.h"
+#include "winnow/pruner.h"
+
+namespace winnow::libtorch::detail {
+
+// Not thread-safe, apart from the tracker.
+class TrainingState {
+ public:
+  explicit TrainingState(Pruner pruner) : pruner_(std::move(pruner)) {}
+
+  BatchTracker& tracker() { return tracker_; }
+  const Pruner& pruner() const { return pruner_; }
+
+  // Sampler: see there. start_pass returns the number of the pass.
+  std::uint64_t start_pass(std::optional<LoaderShape> shape);
+  void load(const std::function<void(Pruner&)>& load_pruner);
+
+  // Handler: see there.
+  torch::Tensor update(const torch::Tensor& loss);
+  torch::Tensor update(const torch::Tensor& loss, const BatchOrigin& origin);
+  torch::Tensor update(const torch::Tensor& loss, std::span<const SampleIndex> indices);
+  void set_epoch(std::uint64_t epoch);
+  std::size_t num_batches(std::size_t batch_size, bool drop_last) const;
+  std::size_t missed_updates();
+  void on_missed_updates(std::function<void(std::size_t, std::uint64_t)> callback) {
+    callback_ = std::move(callback);
+  }
+
+ private:
+  template <typename Index>
+  torch::Tensor book(const torch::Tensor& loss, std::span<const Index> indices);
+  void report(std::size_t num_missed);
+  void after_update();
+  void end_pass();
+  bool is_complete() const;
+
+  Pruner pruner_;
+  BatchTracker tracker_;
+  std::size_t num_missed_ = 0;
+  std::function<void(std::size_t, std::uint64_t)> callback_;
+};
+
+}  // namespace winnow::libtorch::detail

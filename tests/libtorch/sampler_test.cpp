@@ -1,0 +1,291 @@
+// Passes and epochs, saving in the middle of one, and LibTorch's sampler interface.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <sstream>
+#include <vector>
+
+#include "libtorch/coded_data.h"
+#include "support/scratch_folder.h"
+
+namespace winnow::libtorch {
+namespace {
+
+using test::CodedDataset;
+using test::Log;
+using test::LoggedHandler;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using torch::data::DataLoaderOptions;
+
+PrunerOptions options_for(std::size_t num_samples, std::uint64_t num_epochs) {
+  return {.num_samples = num_samples,
+          .num_epochs = num_epochs,
+          .policy = {"infobatch"},
+          .score = Spec{"batch-loss"},
+          .seed = 3};
+}
+
+std::vector<std::size_t> drain(Sampler& sampler, std::size_t batch_size) {
+  std::vector<std::size_t> all;
+  while (auto batch = sampler.next(batch_size)) all.insert(all.end(), batch->begin(), batch->end());
+  return all;
+}
+
+TEST(Sampler, FitsLibTorchsInterface) {
+  Handler handler(options_for(10, 2));
+  Sampler sampler = handler.sampler();
+  torch::data::samplers::Sampler<>& interface = sampler;
+  interface.reset({});
+  EXPECT_EQ(interface.next(4)->size(), 4);
+  EXPECT_EQ(interface.next(4)->size(), 4);
+  EXPECT_EQ(interface.next(4)->size(), 2);
+  EXPECT_FALSE(interface.next(4).has_value());
+  EXPECT_FALSE(interface.next(4).has_value());
+}
+
+TEST(Sampler, HandsOutThePlanOfTheEpoch) {
+  Handler handler(options_for(100, 2));
+  Sampler sampler = handler.sampler(7);
+  const std::vector<std::size_t> all = drain(sampler, 7);
+  const auto order = handler.pruner().plan()->order();
+  EXPECT_EQ(all, std::vector<std::size_t>(order.begin(), order.end()));
+}
+
+TEST(Sampler, RefusesAnotherSizeOfTheDataSet) {
+  Handler handler(options_for(10, 2));
+  Sampler sampler = handler.sampler();
+  EXPECT_NO_THROW(sampler.reset(10));
+  EXPECT_THAT(
+      [&] { sampler.reset(11); },
+      ThrowsMessage<std::invalid_argument>(HasSubstr("new_size must be num_samples (10), got 11")));
+  EXPECT_THAT([&] { handler.wrap(CodedDataset(11)); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("size of the data set")));
+  EXPECT_THROW(sampler.next(0), std::invalid_argument);
+}
+
+TEST(Sampler, OnlyTheOneThatWasResetLastIsAnswered) {
+  Handler handler(options_for(10, 2));
+  Sampler first = handler.sampler();
+  Sampler second = handler.sampler();
+  first.reset();
+  second.reset();
+  EXPECT_NO_THROW(second.next(2));
+  EXPECT_THAT([&] { first.next(2); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("pass must be the running one")));
+}
+
+class Epochs : public ::testing::Test {
+ protected:
+  static constexpr std::size_t kSize = 40;
+  // One pass; trains on the first `limit` batches.
+  std::size_t pass(std::size_t limit = 1000) {
+    std::size_t count = 0;
+    for (auto& batch : *loader_) {
+      if (count == limit) break;
+      logged_.handler.update(batch.losses.mean());
+      ++count;
+    }
+    return count;
+  }
+  LoggedHandler logged_{kSize, 4, {"none"}};
+  Handler& handler_ = logged_.handler;
+  decltype(torch::data::make_data_loader(std::declval<IndexedDataset<CodedDataset>>(),
+                                         std::declval<Sampler>(), DataLoaderOptions())) loader_ =
+      torch::data::make_data_loader(handler_.wrap(CodedDataset(kSize)), handler_.sampler(8), 8);
+};
+
+TEST_F(Epochs, AdvanceAfterACompletePassAndEndAfterTheLast) {
+  for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
+    EXPECT_DOUBLE_EQ(handler_.progress(), 0.25 * static_cast<double>(epoch));
+    EXPECT_EQ(handler_.num_batches(8), 5);
+    EXPECT_EQ(pass(), 5);
+    EXPECT_EQ(handler_.epoch(), epoch);
+  }
+  EXPECT_DOUBLE_EQ(handler_.progress(), 1.0);
+  EXPECT_EQ(handler_.num_batches(8), 0);
+  EXPECT_THROW(loader_->begin(), std::out_of_range);
+}
+
+TEST_F(Epochs, DoNotAdvanceBeforeABatchWasTrainedOn) {
+  loader_->begin();
+  const std::vector<std::int64_t> first = (*loader_->begin()).sample_indices;
+  EXPECT_EQ((*loader_->begin()).sample_indices, first);
+  for (auto& batch : *loader_) EXPECT_EQ(batch.ticket->pass, 4);  // a whole pass without update
+  EXPECT_EQ((*loader_->begin()).sample_indices, first);
+  EXPECT_EQ(handler_.epoch(), 0);
+  EXPECT_EQ(handler_.pruner().num_observations(), 0);
+}
+
+TEST_F(Epochs, GoOnWhereAnInterruptedPassStopped) {
+  EXPECT_EQ(pass(2), 2);
+  EXPECT_EQ(handler_.num_batches(8), 3);
+  EXPECT_EQ(pass(), 3);
+  EXPECT_EQ(handler_.epoch(), 0);
+  std::vector<std::uint32_t> trained;
+  for (const auto& entry : logged_.log->entries) {
+    EXPECT_TRUE(Log::is_right(entry));
+    trained.insert(trained.end(), entry.indices.begin(), entry.indices.end());
+  }
+  const auto order = handler_.pruner().plan()->order();
+  EXPECT_EQ(trained, std::vector<std::uint32_t>(order.begin(), order.end()));
+  EXPECT_EQ(pass(), 5);
+  EXPECT_EQ(handler_.epoch(), 1);
+}
+
+TEST_F(Epochs, SetEpochChoosesTheNextPass) {
+  handler_.set_epoch(2);
+  EXPECT_EQ(pass(2), 2);
+  handler_.set_epoch(2);  // still running: goes on
+  EXPECT_EQ(pass(), 3);
+  EXPECT_EQ(handler_.epoch(), 2);
+  handler_.set_epoch(2);  // complete: once more from its beginning
+  EXPECT_EQ(pass(), 5);
+  handler_.set_epoch(0);
+  EXPECT_EQ(pass(), 5);
+  EXPECT_EQ(handler_.epoch(), 0);
+  EXPECT_THROW(handler_.set_epoch(4), std::out_of_range);
+}
+
+TEST(Handler, ProgressGrowsWithEveryUpdateAndReachesOneWithDropLast) {
+  LoggedHandler logged(50, 2, {"none"});
+  const auto options = DataLoaderOptions(8).workers(2).drop_last(true);
+  auto loader = torch::data::make_data_loader(logged.handler.wrap(CodedDataset(50)),
+                                              logged.handler.sampler(options), options);
+  double last = 0.0;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    EXPECT_EQ(logged.handler.num_batches(8, true), 6);
+    for (auto& batch : *loader) {
+      logged.handler.update(batch.losses.mean());
+      EXPECT_GT(logged.handler.progress(), last);
+      last = logged.handler.progress();
+    }
+  }
+  EXPECT_DOUBLE_EQ(last, 1.0);
+  EXPECT_EQ(logged.handler.missed_updates(), 0);
+}
+
+TEST(Handler, ALoopWithoutLibTorchsLoaderUpdatesByIndices) {
+  Handler handler(options_for(30, 2));
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    Sampler sampler = handler.sampler();
+    sampler.reset();
+    while (auto batch = sampler.next(7)) {
+      const std::vector<SampleIndex> indices(batch->begin(), batch->end());
+      handler.update(torch::tensor(1.0 + static_cast<double>(indices[0])), indices);
+    }
+    EXPECT_EQ(handler.epoch(), epoch);
+    EXPECT_EQ(handler.pruner().position(), handler.pruner().plan()->size());
+  }
+  EXPECT_EQ(handler.missed_updates(), 0);
+}
+
+// One training run of a model of one number; returns everything it saw.
+class Resume : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  static constexpr std::size_t kSize = 200;
+  static constexpr std::uint64_t kEpochs = 4;
+  struct Trace {
+    std::vector<std::vector<SampleIndex>> batches;
+    std::vector<double> losses;
+  };
+  // Trains until `stop` updates were made in all, or to the end.
+  static void train(Handler& handler, std::size_t workers, std::size_t stop, Trace& trace) {
+    const auto options = DataLoaderOptions(16).workers(workers);
+    auto loader = torch::data::make_data_loader(handler.wrap(CodedDataset(kSize)),
+                                                handler.sampler(options), options);
+    while (handler.progress() < 1.0) {
+      for (auto& batch : *loader) {
+        if (trace.batches.size() == stop) return;
+        const torch::Tensor loss = handler.update(batch.losses.mean() / 100);
+        trace.batches.push_back(batch.sample_indices);
+        trace.losses.push_back(loss.item<double>());
+      }
+    }
+  }
+};
+
+TEST_P(Resume, GoesOnExactlyAfterASaveAtAnyBatch) {
+  const std::size_t workers = GetParam();
+  Trace whole;
+  Handler reference(options_for(kSize, kEpochs));
+  train(reference, workers, 100'000, whole);
+  ASSERT_GT(whole.batches.size(), 30);
+  const winnow::test::ScratchFolder folder;
+  for (std::size_t stop = 0; stop <= whole.batches.size(); stop += 3) {
+    Trace trace;
+    {
+      Handler handler(options_for(kSize, kEpochs));
+      train(handler, workers, stop, trace);
+      handler.save(folder / "state");
+    }
+    Handler handler(options_for(kSize, kEpochs));
+    handler.load(folder / "state");
+    train(handler, workers, 100'000, trace);
+    EXPECT_EQ(trace.batches, whole.batches) << "stopped after " << stop;
+    EXPECT_EQ(trace.losses, whole.losses) << "stopped after " << stop;
+    EXPECT_EQ(handler.pruner().scores(), reference.pruner().scores());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Workers, Resume, ::testing::Values(0, 1, 4));
+
+TEST(Sampler, SavesAndLoadsThroughLibTorchsArchives) {
+  const auto train = [](Handler& handler, std::size_t batches) {
+    Sampler sampler = handler.sampler();
+    sampler.reset();
+    for (std::size_t k = 0; k < batches; ++k) {
+      const auto batch = sampler.next(10);
+      if (!batch) break;
+      const std::vector<SampleIndex> indices(batch->begin(), batch->end());
+      handler.update(torch::tensor(0.1 * static_cast<double>(k)), indices);
+    }
+  };
+  Handler first(options_for(100, 3));
+  train(first, 10);
+  train(first, 4);
+  torch::serialize::OutputArchive out;
+  first.sampler().save(out);
+  std::stringstream stream;
+  out.save_to(stream);
+
+  Handler second(options_for(100, 3));
+  torch::serialize::InputArchive in;
+  in.load_from(stream);
+  Sampler sampler = second.sampler();
+  sampler.load(in);
+  EXPECT_EQ(second.epoch(), 1);
+  EXPECT_EQ(second.pruner().position(), 40);
+  EXPECT_EQ(drain(sampler, 10).size(), second.pruner().plan()->size() - 40);
+  EXPECT_EQ(second.pruner().scores(), first.pruner().scores());
+}
+
+TEST(Sampler, RefusesAnArchiveOfAnotherRunAndKeepsItsState) {
+  Handler other(options_for(99, 3));
+  torch::serialize::OutputArchive out;
+  other.sampler().save(out);
+  std::stringstream stream;
+  out.save_to(stream);
+  torch::serialize::InputArchive in;
+  in.load_from(stream);
+  Handler handler(options_for(100, 3));
+  Sampler sampler = handler.sampler();
+  sampler.reset();
+  EXPECT_THROW(sampler.load(in), std::runtime_error);
+  EXPECT_EQ(drain(sampler, 10).size(), 100);
+
+  torch::serialize::OutputArchive empty;
+  std::stringstream empty_stream;
+  empty.save_to(empty_stream);
+  torch::serialize::InputArchive nothing;
+  nothing.load_from(empty_stream);
+  EXPECT_THAT([&] { sampler.load(nothing); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("no winnow state")));
+}
+
+}  // namespace
+}  // namespace winnow::libtorch
