@@ -1,5 +1,4 @@
 // Damaged, foreign and mismatching states: each is refused with its reason.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,12 +23,11 @@ namespace winnow {
 namespace {
 
 using test::Bytes;
+using test::contains;
 using test::make_run;
 using test::message_of;
 using test::options_of_run;
 using test::Victim;
-using ::testing::AnyOf;
-using ::testing::HasSubstr;
 
 std::size_t header_size(const Bytes& state) {
   std::uint64_t length = 0;
@@ -70,12 +68,12 @@ TEST(StateFaults, EveryByteOfTheHeaderIsChecked) {
   options.num_samples = 5000;
   Bytes state = make_run(options).serialize();
   Victim victim(options);
-  const auto is_refusal = AnyOf(HasSubstr("damaged"), HasSubstr("truncated"));
   for (std::size_t at = 0; at < header_size(state); ++at) {
     const auto mask = static_cast<std::byte>(1U << (at % 8));
     for (const std::byte flip : {mask, std::byte{0x20}, std::byte{0xFF}}) {
       state[at] ^= flip;
-      ASSERT_THAT(victim.refuse(state), is_refusal) << "byte " << at;
+      const std::string message = victim.refuse(state);
+      ASSERT_TRUE(contains(message, "damaged") || contains(message, "truncated")) << "byte " << at;
       state[at] ^= flip;
     }
   }
@@ -90,7 +88,7 @@ TEST(StateFaults, TheDataAreCheckedAtThousandRandomPlaces) {
     const std::size_t at = begin + random() % (state.size() - begin);
     const auto mask = static_cast<std::byte>(1 + random() % 255);
     state[at] ^= mask;
-    ASSERT_THAT(victim.refuse(state), HasSubstr("state: the data are damaged")) << at;
+    ASSERT_TRUE(contains(victim.refuse(state), "state: the data are damaged")) << at;
     state[at] ^= mask;
   }
 }
@@ -104,24 +102,24 @@ TEST(StateFaults, DamagedDataAreNamedByTensorAndBlock) {
     flipped[at] ^= std::byte{4};
     return Victim().refuse(flipped);
   };
-  EXPECT_THAT(message_for_flip(begin), HasSubstr("damaged in scores: block 0, bytes [0, 65536)"));
-  EXPECT_THAT(message_for_flip(begin + 65536), HasSubstr("scores: block 1, bytes [65536, 131072)"));
-  EXPECT_THAT(message_for_flip(begin + scores),
-              HasSubstr("scores or plan.kept or plan.rescaled: block 2"));
-  EXPECT_THAT(message_for_flip(state.size() - 1), HasSubstr("the checksums themselves"));
+  EXPECT_TRUE(contains(message_for_flip(begin), "damaged in scores: block 0, bytes [0, 65536)"));
+  EXPECT_TRUE(contains(message_for_flip(begin + 65536), "scores: block 1, bytes [65536, 131072)"));
+  EXPECT_TRUE(
+      contains(message_for_flip(begin + scores), "scores or plan.kept or plan.rescaled: block 2"));
+  EXPECT_TRUE(contains(message_for_flip(state.size() - 1), "the checksums themselves"));
 }
 
 TEST(StateFaults, TruncatedStatesAreRefused) {
   const Bytes state = make_run().serialize();
   Victim victim;
-  EXPECT_THAT(victim.refuse({}), HasSubstr("empty"));
+  EXPECT_TRUE(contains(victim.refuse({}), "empty"));
   for (std::size_t length = 512; length < state.size(); length += 512) {
-    ASSERT_THAT(victim.refuse(std::span(state).first(length)), HasSubstr("truncated")) << length;
+    ASSERT_TRUE(contains(victim.refuse(std::span(state).first(length)), "truncated")) << length;
   }
   for (std::size_t missing = 1; missing <= 20; ++missing) {
-    ASSERT_THAT(victim.refuse(std::span(state).first(state.size() - missing)),
-                HasSubstr("truncated"));
-    ASSERT_THAT(victim.refuse(std::span(state).first(missing)), HasSubstr("truncated")) << missing;
+    ASSERT_TRUE(
+        contains(victim.refuse(std::span(state).first(state.size() - missing)), "truncated"));
+    ASSERT_TRUE(contains(victim.refuse(std::span(state).first(missing)), "truncated")) << missing;
   }
 }
 
@@ -131,22 +129,22 @@ TEST(StateFaults, BytesAfterTheEndAreRefused) {
   for (const std::size_t extra : {1U, 4U, 4096U, 100'000U}) {
     Bytes longer = state;
     longer.resize(state.size() + extra);
-    EXPECT_THAT(victim.refuse(longer), HasSubstr(std::to_string(extra) + " bytes too many"));
+    EXPECT_TRUE(contains(victim.refuse(longer), std::to_string(extra) + " bytes too many"));
   }
 }
 
 TEST(StateFaults, NewerFormatsAreRefusedWithBothVersions) {
   const Bytes state =
       edit_header(make_run().serialize(), R"("format_version":"1")", R"("format_version":"2")");
-  EXPECT_THAT(Victim().refuse(state),
-              HasSubstr("written by a newer winnow (format 2); this one reads up to 1"));
+  EXPECT_TRUE(contains(Victim().refuse(state),
+                       "written by a newer winnow (format 2); this one reads up to 1"));
 }
 
 TEST(StateFaults, ANewerFormatIsNamedEvenIfItsTensorsAreUnknown) {
   Bytes state =
       edit_header(make_run().serialize(), R"("format_version":"1")", R"("format_version":"3")");
   state = edit_header(state, R"("dtype":"F32")", R"("dtype":"X99")");
-  EXPECT_THAT(Victim().refuse(state), HasSubstr("newer winnow (format 3)"));
+  EXPECT_TRUE(contains(Victim().refuse(state), "newer winnow (format 3)"));
 }
 
 TEST(StateFaults, OtherOptionsAreNamedWithBothValues) {
@@ -156,45 +154,45 @@ TEST(StateFaults, OtherOptionsAreNamedWithBothValues) {
     change(options);
     return Victim(options).refuse(state);
   };
-  EXPECT_THAT(refusal([](PrunerOptions& o) { o.num_samples = 40'001; }),
-              HasSubstr("num_samples is 40000 in the file, but 40001 in this run"));
-  EXPECT_THAT(refusal([](PrunerOptions& o) { o.num_epochs = 21; }),
-              HasSubstr("num_epochs is 20 in the file, but 21 in this run"));
-  EXPECT_THAT(refusal([](PrunerOptions& o) { o.seed = 6; }),
-              HasSubstr("seed is 5 in the file, but 6 in this run"));
-  EXPECT_THAT(refusal([](PrunerOptions& o) { o.delta = 0.5; }),
-              HasSubstr("delta is 0.875 in the file, but 0.5 in this run"));
-  EXPECT_THAT(refusal([](PrunerOptions& o) { o.score = Spec{"last-batch-loss"}; }),
-              HasSubstr("score is batch-loss in the file, but last-batch-loss in this run"));
-  EXPECT_THAT(refusal([](PrunerOptions& o) { o.score->options["alpha"] = 0.75; }),
-              HasSubstr("score.alpha is 0.7 in the file, but 0.75 in this run"));
-  EXPECT_THAT(refusal([](PrunerOptions& o) { o.policy = {"seta"}; }),
-              HasSubstr("policy is infobatch in the file, but seta in this run"));
-  EXPECT_THAT(refusal([](PrunerOptions& o) { o.policy.options["prune_ratio"] = 0.25; }),
-              HasSubstr("policy.prune_ratio is 0.5 in the file, but 0.25 in this run"));
+  EXPECT_TRUE(contains(refusal([](PrunerOptions& o) { o.num_samples = 40'001; }),
+                       "num_samples is 40000 in the file, but 40001 in this run"));
+  EXPECT_TRUE(contains(refusal([](PrunerOptions& o) { o.num_epochs = 21; }),
+                       "num_epochs is 20 in the file, but 21 in this run"));
+  EXPECT_TRUE(contains(refusal([](PrunerOptions& o) { o.seed = 6; }),
+                       "seed is 5 in the file, but 6 in this run"));
+  EXPECT_TRUE(contains(refusal([](PrunerOptions& o) { o.delta = 0.5; }),
+                       "delta is 0.875 in the file, but 0.5 in this run"));
+  EXPECT_TRUE(contains(refusal([](PrunerOptions& o) { o.score = Spec{"last-batch-loss"}; }),
+                       "score is batch-loss in the file, but last-batch-loss in this run"));
+  EXPECT_TRUE(contains(refusal([](PrunerOptions& o) { o.score->options["alpha"] = 0.75; }),
+                       "score.alpha is 0.7 in the file, but 0.75 in this run"));
+  EXPECT_TRUE(contains(refusal([](PrunerOptions& o) { o.policy = {"seta"}; }),
+                       "policy is infobatch in the file, but seta in this run"));
+  EXPECT_TRUE(contains(refusal([](PrunerOptions& o) { o.policy.options["prune_ratio"] = 0.25; }),
+                       "policy.prune_ratio is 0.5 in the file, but 0.25 in this run"));
 }
 
 TEST(StateFaults, AnOptionThatOnlyTheFileHasIsNamed) {
   const Bytes state =
       edit_header(make_run().serialize(), R"("crc32c_of_crc32c")", R"("score.unheard_of")");
-  EXPECT_THAT(Victim().refuse(state), HasSubstr("score.unheard_of is"));
+  EXPECT_TRUE(contains(Victim().refuse(state), "score.unheard_of is"));
 }
 
 TEST(StateFaults, ForeignFilesAreRefused) {
   Victim victim;
-  EXPECT_THAT(victim.refuse(foreign_file(
-                  R"({"weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8)),
-              HasSubstr("a safetensors file, but not written by winnow"));
-  EXPECT_THAT(
+  EXPECT_TRUE(contains(victim.refuse(foreign_file(
+                           R"({"weight":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})", 8)),
+                       "a safetensors file, but not written by winnow"));
+  EXPECT_TRUE(contains(
       victim.refuse(foreign_file(R"({"a\u00e4\n":{"shape":[],"data_offsets":[0,2],"dtype":"BF16"},
                                             "__metadata__":{"format":"pt"}}   )",
                                  2)),
-      HasSubstr("a safetensors file, but not written by winnow"));
-  EXPECT_THAT(victim.refuse(Bytes(5000, std::byte{'x'})), HasSubstr("not a safetensors file"));
-  EXPECT_THAT(victim.refuse(Bytes(5000, std::byte{0})), HasSubstr("not a safetensors file"));
+      "a safetensors file, but not written by winnow"));
+  EXPECT_TRUE(contains(victim.refuse(Bytes(5000, std::byte{'x'})), "not a safetensors file"));
+  EXPECT_TRUE(contains(victim.refuse(Bytes(5000, std::byte{0})), "not a safetensors file"));
   const Bytes other = edit_header(make_run().serialize(), "winnow-pruner", "winnow-plants");
-  EXPECT_THAT(victim.refuse(other),
-              HasSubstr("not the state of a pruner: its format is winnow-plants"));
+  EXPECT_TRUE(
+      contains(victim.refuse(other), "not the state of a pruner: its format is winnow-plants"));
 }
 
 TEST(StateFaults, HeadersThatAreNotTheirJsonAreRefused) {
@@ -222,7 +220,7 @@ TEST(StateFaults, HeadersThatAreNotTheirJsonAreRefused) {
         "{\"a\n\":{}}",
         R"({"a)",
         R"({"a\)"}) {
-    EXPECT_THAT(victim.refuse(foreign_file(header, 1)), HasSubstr("not a safetensors file"))
+    EXPECT_TRUE(contains(victim.refuse(foreign_file(header, 1)), "not a safetensors file"))
         << header;
   }
 }
@@ -234,26 +232,26 @@ TEST(StateFaults, ContentsThatDoNotFitAreRefused) {
   const auto refusal = [&](std::string_view from, std::string_view to) {
     return victim.refuse(edit_header(state, from, to));
   };
-  EXPECT_THAT(refusal(R"("position":"1000")", R"("position":"40000")"),
-              HasSubstr("field position must be in [0, "));
-  EXPECT_THAT(refusal(R"("position":"1000")", R"("position":"-1")"),
-              HasSubstr("field position must be a whole number, got -1"));
-  EXPECT_THAT(refusal(R"("epoch":"1")", R"("epoch":"20")"),
-              HasSubstr("field epoch must be below 20, got 20"));
-  EXPECT_THAT(refusal(R"("rescale":"2")", R"("rescale":"2x")"),
-              HasSubstr("field rescale must be a number, got 2x"));
-  EXPECT_THAT(refusal(R"("num_observations")", R"("num_losses")"),
-              HasSubstr("field num_observations is missing"));
-  EXPECT_THAT(refusal(R"("number.initial")", R"("number.first")"),
-              HasSubstr("field number.initial is missing"));
-  EXPECT_THAT(refusal(R"("scores":)", R"("skores":)"), HasSubstr("tensor scores is missing"));
-  EXPECT_THAT(refusal(R"("F32")", R"("U32")"), HasSubstr("tensor scores must be F32"));
-  EXPECT_THAT(refusal(R"("F32")", R"("F64")"), HasSubstr("tensor scores has an impossible type"));
-  EXPECT_THAT(refusal(R"("shape":[40000])", R"("shape":[20000])"),
-              HasSubstr("tensor scores has an impossible type, shape or place"));
-  EXPECT_THAT(refusal(R"("shape":[40000])", R"("shape":[4294967296,4294967296])"),
-              HasSubstr("tensor scores has an impossible type, shape or place"));
-  EXPECT_THAT(refusal(R"("crc32c":)", R"("last":)"), HasSubstr("the last tensor must be crc32c"));
+  EXPECT_TRUE(contains(refusal(R"("position":"1000")", R"("position":"40000")"),
+                       "field position must be in [0, "));
+  EXPECT_TRUE(contains(refusal(R"("position":"1000")", R"("position":"-1")"),
+                       "field position must be a whole number, got -1"));
+  EXPECT_TRUE(contains(refusal(R"("epoch":"1")", R"("epoch":"20")"),
+                       "field epoch must be below 20, got 20"));
+  EXPECT_TRUE(contains(refusal(R"("rescale":"2")", R"("rescale":"2x")"),
+                       "field rescale must be a number, got 2x"));
+  EXPECT_TRUE(contains(refusal(R"("num_observations")", R"("num_losses")"),
+                       "field num_observations is missing"));
+  EXPECT_TRUE(contains(refusal(R"("number.initial")", R"("number.first")"),
+                       "field number.initial is missing"));
+  EXPECT_TRUE(contains(refusal(R"("scores":)", R"("skores":)"), "tensor scores is missing"));
+  EXPECT_TRUE(contains(refusal(R"("F32")", R"("U32")"), "tensor scores must be F32"));
+  EXPECT_TRUE(contains(refusal(R"("F32")", R"("F64")"), "tensor scores has an impossible type"));
+  EXPECT_TRUE(contains(refusal(R"("shape":[40000])", R"("shape":[20000])"),
+                       "tensor scores has an impossible type, shape or place"));
+  EXPECT_TRUE(contains(refusal(R"("shape":[40000])", R"("shape":[4294967296,4294967296])"),
+                       "tensor scores has an impossible type, shape or place"));
+  EXPECT_TRUE(contains(refusal(R"("crc32c":)", R"("last":)"), "the last tensor must be crc32c"));
 }
 
 TEST(StateFaults, BitsPastTheLastSampleAreRefused) {
@@ -275,8 +273,8 @@ TEST(StateFaults, BitsPastTheLastSampleAreRefused) {
     std::copy(bytes.begin(), bytes.end(), edited.begin() + static_cast<std::ptrdiff_t>(offset));
   });
   ASSERT_EQ(edited.size(), state.size());
-  EXPECT_THAT(Victim(options).refuse(edited),
-              HasSubstr("tensor plan.kept has bits past the last sample"));
+  EXPECT_TRUE(
+      contains(Victim(options).refuse(edited), "tensor plan.kept has bits past the last sample"));
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
 // Everything that can go wrong around a state file.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -12,6 +11,7 @@
 #include <iostream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "support/scratch_folder.h"
 #include "support/simulated_run.h"
@@ -22,32 +22,30 @@ namespace winnow {
 namespace {
 
 using test::Bytes;
+using test::contains;
 using test::make_run;
 using test::message_of;
 using test::read_bytes;
 using test::ScratchFolder;
 using test::Victim;
 using test::write_bytes;
-using ::testing::AllOf;
-using ::testing::ElementsAre;
-using ::testing::HasSubstr;
+
+using Names = std::vector<std::string>;
 
 TEST(StateFile, FilesThatCannotBeReadAreRefusedWithTheirPath) {
   const ScratchFolder folder;
   Victim victim;
   write_bytes(folder / "empty", {});
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  EXPECT_THAT(
-      victim.refuse_file(folder / "empty"),
-      AllOf(HasSubstr((folder / "empty").string()), HasSubstr("empty, not a safetensors file")));
-  EXPECT_THAT(victim.refuse_file(folder.path()),
-              AllOf(HasSubstr(folder.path().string()), HasSubstr("a directory")));
-  EXPECT_THAT(victim.refuse_file(folder / "pipe"), HasSubstr("cannot read: not a file"));
-  EXPECT_THAT(
-      victim.refuse_file(folder / "missing"),
-      AllOf(HasSubstr((folder / "missing").string()), HasSubstr("No such file or directory")));
+  const auto refuse = [&](const std::filesystem::path& path, const std::string& reason) {
+    EXPECT_TRUE(contains(victim.refuse_file(path), path.string() + ": " + reason));
+  };
+  refuse(folder / "empty", "empty, not a safetensors file");
+  refuse(folder.path(), "cannot read: a directory");
+  refuse(folder / "pipe", "cannot read: not a file");
+  refuse(folder / "missing", "cannot open: No such file or directory");
   for (const char* name : {"empty", "missing"}) {
-    EXPECT_THAT(message_of([&] { Pruner::from_file(folder / name); }), HasSubstr(name));
+    EXPECT_TRUE(contains(message_of([&] { Pruner::from_file(folder / name); }), name));
   }
 }
 
@@ -56,10 +54,9 @@ TEST(StateFile, DamagedFilesAreRefusedByLoadAndByFromFile) {
   Bytes state = make_run().serialize();
   state[state.size() / 2] ^= std::byte{1};
   write_bytes(folder / "damaged", state);
-  const auto names_file_and_fault =
-      AllOf(HasSubstr((folder / "damaged").string()), HasSubstr("the data are damaged in scores"));
-  EXPECT_THAT(Victim().refuse_file(folder / "damaged"), names_file_and_fault);
-  EXPECT_THAT(message_of([&] { Pruner::from_file(folder / "damaged"); }), names_file_and_fault);
+  const std::string reason = (folder / "damaged").string() + ": the data are damaged in scores";
+  EXPECT_TRUE(contains(Victim().refuse_file(folder / "damaged"), reason));
+  EXPECT_TRUE(contains(message_of([&] { Pruner::from_file(folder / "damaged"); }), reason));
 }
 
 TEST(StateFile, SavingWhereNoFileCanBeFailsAndLeavesNothing) {
@@ -70,12 +67,12 @@ TEST(StateFile, SavingWhereNoFileCanBeFailsAndLeavesNothing) {
   const auto save_to = [&](const std::filesystem::path& path) {
     return message_of([&] { pruner.save(path); });
   };
-  EXPECT_THAT(save_to(folder / "missing/run"),
-              AllOf(HasSubstr("missing/run: cannot open its folder"), HasSubstr("No such file")));
-  EXPECT_THAT(save_to(folder / "file/run"), HasSubstr("Not a directory"));
-  EXPECT_THAT(save_to(folder / "sub"), HasSubstr("Is a directory"));
-  EXPECT_THAT(save_to(folder / std::string(250, 'x')), HasSubstr("File name too long"));
-  EXPECT_THAT(folder.names(), ElementsAre("file", "sub"));
+  EXPECT_TRUE(contains(save_to(folder / "missing/run"),
+                       "missing/run: cannot open its folder: No such file or directory"));
+  EXPECT_TRUE(contains(save_to(folder / "file/run"), "Not a directory"));
+  EXPECT_TRUE(contains(save_to(folder / "sub"), "Is a directory"));
+  EXPECT_TRUE(contains(save_to(folder / std::string(250, 'x')), "File name too long"));
+  EXPECT_EQ(folder.names(), (Names{"file", "sub"}));
 }
 
 TEST(StateFile, AFileOfTheTemporaryNameIsNotTouched) {
@@ -122,7 +119,7 @@ TEST(StateFileDeathTest, AFullDiskFailsTheSaveAndKeepsTheFileBefore) {
         },
         ::testing::ExitedWithCode(0), "run: cannot write the temporary file .*File too large");
     EXPECT_EQ(read_bytes(path), before);
-    EXPECT_THAT(folder.names(), ElementsAre("run"));
+    EXPECT_EQ(folder.names(), Names{"run"});
   }
   EXPECT_NO_THROW(Pruner::from_file(path));
 }
@@ -138,7 +135,7 @@ TEST(StateFileDeathTest, AFullDiskFailsTheSaveOfManySamples) {
           save_and_exit(pruner, folder / "run");
         },
         ::testing::ExitedWithCode(0), "File too large");
-    EXPECT_THAT(folder.names(), ElementsAre());
+    EXPECT_EQ(folder.names(), Names{});
   }
 }
 

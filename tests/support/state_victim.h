@@ -40,6 +40,12 @@ inline std::string message_of(const std::function<void()>& call) {
   return "(no exception)";
 }
 
+// Whether a message says what it should.
+inline ::testing::AssertionResult contains(const std::string& message, const std::string& part) {
+  if (message.find(part) != std::string::npos) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << '"' << message << "\" does not contain \"" << part << '"';
+}
+
 // A run in the middle of an epoch that is offered bad states and must stay as it is.
 class Victim {
  public:

@@ -1,0 +1,51 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "support/simulated_run.h"
+#include "winnow/pruner.h"
+
+namespace winnow {
+namespace {
+
+// What a reader that knows nothing of winnow does.
+TEST(StateFormat, IsReadableByAPlainSafetensorsReader) {
+  Pruner pruner({.num_samples = 500, .num_epochs = 30, .score = Spec{"batch-loss"}, .seed = 11});
+  test::simulate_epochs(pruner, 0, 2, 32);
+  pruner.start_epoch(2);
+  const std::vector<std::byte> bytes = pruner.serialize();
+  std::uint64_t length = 0;
+  std::memcpy(&length, bytes.data(), sizeof length);
+  EXPECT_EQ((length + 8) % 4096, 0U);
+  const auto* const text = reinterpret_cast<const char*>(bytes.data());
+  const nlohmann::json header = nlohmann::json::parse(text + 8, text + 8 + length);
+  EXPECT_EQ(header["__metadata__"]["format"], "winnow-pruner");
+  EXPECT_EQ(header["__metadata__"]["epoch"], "2");
+  EXPECT_EQ(header["scores"]["dtype"], "F32");
+  EXPECT_EQ(header["scores"]["shape"], nlohmann::json({500}));
+
+  const auto* const data = bytes.data() + 8 + length;
+  std::vector<float> scores(500);
+  std::memcpy(scores.data(), data + header["scores"]["data_offsets"][0].get<std::size_t>(),
+              500 * sizeof(float));
+  const std::vector<float> expected = pruner.scores();
+  EXPECT_EQ(std::memcmp(scores.data(), expected.data(), 500 * sizeof(float)), 0);
+  const auto* const kept = data + header["plan.kept"]["data_offsets"][0].get<std::size_t>();
+  for (std::size_t i = 0; i < 500; ++i) {
+    const bool bit = (std::to_integer<unsigned>(kept[i / 8]) >> (i % 8) & 1U) != 0;
+    ASSERT_EQ(bit, pruner.plan()->selection().kept.test(i)) << i;
+  }
+  std::size_t end = 0;
+  for (const auto& [name, tensor] : header.items()) {
+    if (name != "__metadata__") end = std::max<std::size_t>(end, tensor["data_offsets"][1]);
+  }
+  EXPECT_EQ(8 + length + end, bytes.size()) << "the format allows no bytes after the last tensor";
+}
+
+}  // namespace
+}  // namespace winnow
