@@ -27,13 +27,13 @@ struct ReportArguments {
 
 void print_verdicts(const ordered_json& document) {
   for (const ordered_json& comparison : document["comparisons"]) {
-    std::string text = comparison["name"].get<std::string>() + ":";
+    std::string text = fmt::format("{}:", comparison["name"].get<std::string>());
     for (const ordered_json& sentence : comparison["verdict"]) {
-      text += " " + sentence.get<std::string>();
+      text += fmt::format(" {}", sentence.get<std::string>());
     }
     print(text + "\n");
     for (const ordered_json& caution : comparison["cautions"]) {
-      print("note: " + caution.get<std::string>() + "\n");
+      print(fmt::format("note: {}\n", caution.get<std::string>()));
     }
   }
 }

@@ -113,10 +113,12 @@ Comparison read_comparison_folder(const fs::path& folder) {
   return comparison;
 }
 
-// What makes two runs repetitions of each other: all but names, seeds and the machine.
+// What makes two runs repetitions of each other: all but names, seeds and the machine
+// with its folders.
 json identity_of(const Run& run) {
   json identity = run.config;
   for (const char* key : {"name", "environment"}) identity.erase(key);
+  identity["data"].erase("data_dir");
   identity["training"].erase("seed");
   if (const auto pruning = identity.find("pruning");
       pruning != identity.end() && pruning->is_object()) {
@@ -188,11 +190,11 @@ std::vector<Comparison> compare_loose_runs(std::vector<Run> runs) {
   std::map<std::string, std::size_t> by_data;
   std::map<std::string, std::size_t> by_identity;
   for (Run& run : runs) {
-    const auto [data, is_new] = by_data.try_emplace(run.config["data"].dump(), comparisons.size());
+    const json identity = identity_of(run);
+    const auto [data, is_new] = by_data.try_emplace(identity["data"].dump(), comparisons.size());
     if (is_new) comparisons.emplace_back();
     std::vector<MethodRuns>& methods = comparisons[data->second].methods;
-    const auto [variant, is_first] =
-        by_identity.try_emplace(identity_of(run).dump(), methods.size());
+    const auto [variant, is_first] = by_identity.try_emplace(identity.dump(), methods.size());
     if (is_first) methods.emplace_back();
     methods[variant->second].runs.push_back(std::move(run));
   }

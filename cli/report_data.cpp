@@ -107,8 +107,8 @@ std::string default_title(const std::vector<Comparison>& comparisons) {
       names.push_back(comparison.name);
     }
   }
-  return "Data pruning on " +
-         (names.size() == 1 ? names.front() : fmt::format("{} tasks", names.size()));
+  if (names.size() == 1) return fmt::format("Data pruning on {}", names.front());
+  return fmt::format("Data pruning on {} tasks", names.size());
 }
 
 // "2024-03-01T12:00:00Z".

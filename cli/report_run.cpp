@@ -148,6 +148,14 @@ EpochMetrics read_epoch(const Fields& fields, std::uint64_t epoch, std::uint64_t
   return metrics;
 }
 
+json parse_line(const std::string& line, const std::string& source) {
+  try {
+    return json::parse(line);
+  } catch (const json::parse_error& error) {
+    throw std::runtime_error(fmt::format("{}: not valid JSON at column {}", source, error.byte));
+  }
+}
+
 std::vector<EpochMetrics> read_metrics(const std::filesystem::path& path, const Run& run) {
   std::vector<EpochMetrics> epochs;
   if (!std::filesystem::exists(path)) return epochs;  // Not one epoch is done yet.
@@ -161,7 +169,7 @@ std::vector<EpochMetrics> read_metrics(const std::filesystem::path& path, const 
       throw std::runtime_error(fmt::format("{}: training.epochs of config.json is {}, got one more",
                                            source, run.num_epochs));
     }
-    const json document = parse_json(line, source);
+    const json document = parse_line(line, source);
     epochs.push_back(read_epoch(Fields(document, source), epochs.size(), run.num_train));
   }
   if (file.bad()) detail::throw_io_error(path, "read", errno);

@@ -33,7 +33,8 @@ std::vector<std::string> pointers_of(const Comparison& comparison, const char* g
   std::vector<std::string> pointers;
   for (const MethodRuns& method : comparison.methods) {
     for (const Run& run : method.runs) {
-      for (const auto& [pointer, value] : flat_group(run, group).items()) {
+      const json settings = flat_group(run, group);
+      for (const auto& [pointer, value] : settings.items()) {
         if (std::count(pointers.begin(), pointers.end(), pointer) == 0) pointers.push_back(pointer);
       }
     }

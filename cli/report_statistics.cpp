@@ -56,7 +56,9 @@ AccuracyDifference accuracy_difference(const Pairs& pairs) {
   const std::vector<double> treated = map_runs(pairs.treated, accuracy_of);
   const std::vector<double> baseline = map_runs(pairs.baseline, accuracy_of);
   const analysis::Verdict verdict = analysis::compare_paired(treated, baseline);
-  AccuracyDifference difference{.num_pairs = verdict.num_pairs, .mean = verdict.mean};
+  AccuracyDifference difference;
+  difference.num_pairs = verdict.num_pairs;
+  difference.mean = verdict.mean;
   if (verdict.num_pairs > 1) {
     difference.low = verdict.low;
     difference.high = verdict.high;
@@ -77,7 +79,9 @@ std::optional<double> time_saved(const Pairs& pairs) {
 
 MethodSummary summarize_method(const MethodRuns& method) {
   const std::vector<const Run*> runs = finished_runs(method);
-  MethodSummary row{.label = method.label, .num_finished = runs.size()};
+  MethodSummary row;
+  row.label = method.label;
+  row.num_finished = runs.size();
   if (runs.empty()) return row;
   const std::vector<double> accuracies = map_runs(runs, accuracy_of);
   row.accuracy_mean = analysis::mean(accuracies);

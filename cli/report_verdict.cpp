@@ -15,11 +15,11 @@ std::string points(double fraction) { return fmt::format("{:.2f}", std::abs(100.
 std::string signed_points(double fraction) {
   const std::string text = points(fraction);
   if (text == "0.00") return text;
-  return (fraction < 0.0 ? "−" : "+") + text;
+  return fmt::format("{}{}", fraction < 0.0 ? "−" : "+", text);
 }
 
 std::string counted(std::size_t number, const std::string& noun) {
-  return number == 1 ? "one " + noun : fmt::format("{} {}s", number, noun);
+  return number == 1 ? fmt::format("one {}", noun) : fmt::format("{} {}s", number, noun);
 }
 
 // The rows that are compared with the baseline, by what their seeds support.

@@ -156,10 +156,10 @@ std::string introduction(const Pruner& pruner, std::uint64_t batch_size) {
 
 std::string conclusion(const Pruner& pruner, const Cost& total) {
   return fmt::format(
-      "\npruned {:.1f} % of {} x {} samples; planning {:.4g} ms, observing {:.4g} ms, "
+      "\npruned {:.1f} % of {} x {} samples; planning {:.1f} ms, observing {:.1f} ms, "
       "{:.1f} ns per sample used\n",
       100.0 * pruner.pruned_share(), pruner.options().num_epochs, with_commas(pruner.num_samples()),
-      total.plan_seconds, total.observe_seconds, total.ns_per_sample());
+      1e3 * total.plan_seconds, 1e3 * total.observe_seconds, total.ns_per_sample());
 }
 
 ordered_json to_json(const Pruner& pruner, const SimulateArguments& arguments, const Cost& total,

@@ -1,0 +1,211 @@
+// winnow compare: methods times seeds, and a table.
+#include "training/compare.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "arguments.h"
+#include "commands.h"
+#include "output.h"
+#include "signals.h"
+#include "terminal.h"
+#include "training/progress_line.h"
+#include "training_flags.h"
+
+namespace winnow::cli {
+
+namespace {
+
+using training::Comparison;
+using training::ComparisonConfig;
+using training::ComparisonRun;
+using training::RunFolder;
+
+struct CompareArguments {
+  TrainingFlags flags;
+  std::vector<std::string> methods;
+  std::vector<std::uint64_t> seeds;
+  std::string baseline;
+  std::string out;
+  std::string resume;
+  bool overwrite = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+// A live line for the run that trains, a plain line for every one that has ended.
+class CompareProgress final : public training::ComparisonObserver {
+ public:
+  CompareProgress(std::uint64_t num_epochs, bool shows_lines, bool shows_live)
+      : num_epochs_(num_epochs), shows_lines_(shows_lines), shows_live_(shows_live) {}
+
+  std::unique_ptr<training::TrainingObserver> begin_run(const ComparisonRun& run) override {
+    return std::make_unique<training::ProgressLine>(
+        training::ProgressOptions{.num_epochs = num_epochs_,
+                                  .prefix = title(run) + "  ",
+                                  .width = shows_live_ ? terminal_width() : 0,
+                                  .epoch_lines = false},
+        [](std::string_view text) { fmt::print(stderr, "{}", text); },
+        [](std::string_view text) { print(text); });
+  }
+
+  void end_run(const ComparisonRun& run, const training::RunResult& result,
+               bool was_finished) override {
+    if (!shows_lines_) return;
+    print(fmt::format("{}  accuracy {:.2f} %  pruned {:.1f} %  {}{}\n", title(run),
+                      100.0 * result.accuracy, 100.0 * result.pruned_share,
+                      training::format_duration(result.train_seconds),
+                      was_finished ? "  (was done)" : ""));
+  }
+
+ private:
+  static std::string title(const ComparisonRun& run) {
+    return fmt::format("[{}/{}] {} seed {}", run.number, run.total, run.method->name, run.seed);
+  }
+
+  std::uint64_t num_epochs_;
+  bool shows_lines_;
+  bool shows_live_;
+};
+
+ComparisonConfig new_config(const CompareArguments& arguments) {
+  const training::Preset& preset = arguments.flags.preset() != nullptr
+                                       ? *arguments.flags.preset()
+                                       : training::registered_presets().front();
+  const TrainingChoice choice = arguments.flags.choose(&preset);
+  const auto& names = arguments.methods.empty() ? preset.methods : arguments.methods;
+  ComparisonConfig config{.shared = choice.config,
+                          .methods = {},
+                          .seeds = arguments.seeds.empty() ? preset.seeds : arguments.seeds,
+                          .baseline = arguments.baseline};
+  as_usage([&] {
+    for (const std::string& name : names) {
+      config.methods.push_back(training::parse_method(name, choice.options));
+    }
+    check_used(choice.options, config.methods);
+    if (config.baseline.empty()) {
+      const bool has_full = std::find(names.begin(), names.end(), "full") != names.end();
+      config.baseline = has_full ? "full" : config.methods.front().name;
+    }
+    validate(config);
+    return 0;
+  });
+  return config;
+}
+
+void check_resume_alone(const CompareArguments& arguments) {
+  const bool has_others = arguments.flags.is_any_given() || arguments.overwrite ||
+                          !arguments.methods.empty() || !arguments.seeds.empty() ||
+                          !arguments.baseline.empty() || !arguments.out.empty();
+  if (has_others) {
+    throw UsageError(
+        "--resume takes all settings from the comparison; only --json and --quiet go with it");
+  }
+}
+
+Comparison open_comparison(const CompareArguments& arguments) {
+  check_resume_alone(arguments);
+  return Comparison::open(arguments.resume);
+}
+
+std::string folder_of(const CompareArguments& arguments, const ComparisonConfig& config) {
+  if (!arguments.out.empty()) return arguments.out;
+  const training::Preset* const preset = arguments.flags.preset();
+  return preset != nullptr
+             ? default_folder({std::string(preset->name)})
+             : default_folder({"compare", config.shared.data.name, config.shared.model.name});
+}
+
+std::string title(const ComparisonConfig& config) {
+  const auto& shared = config.shared;
+  return fmt::format("{}, {}, {} epochs, batch size {}, {} threads\n\n", shared.data.name,
+                     shared.model.name, shared.training.epochs, shared.training.batch_size,
+                     shared.training.threads);
+}
+
+void run(Comparison comparison, const training::DataSplits& data,
+         const CompareArguments& arguments) {
+  const StopSignals signals;
+  const bool shows_lines = !arguments.quiet && !arguments.json;
+  CompareProgress progress(comparison.config().shared.training.epochs, shows_lines,
+                           !arguments.quiet && is_terminal(Stream::error));
+  const auto outcome = comparison.run(data, progress, [] { return StopSignals::received() != 0; });
+  if (outcome == training::Outcome::interrupted) {
+    fmt::print(stderr, "winnow: interrupted and saved; continue with: winnow compare --resume {}\n",
+               comparison.path().string());
+    throw Interrupted(StopSignals::received());
+  }
+  const training::Summary summary = comparison.summarize();
+  if (arguments.json) {
+    print(format_json(to_json(summary)));
+    return;
+  }
+  print(fmt::format("{}{}{}\nresults in {}\n", shows_lines ? "\n" : "", title(comparison.config()),
+                    format_summary(summary, has_utf8()), comparison.path().string()));
+}
+
+void compare(const CompareArguments& arguments) {
+  if (!arguments.resume.empty()) {
+    Comparison comparison = open_comparison(arguments);
+    const auto data = training::load_run_data(comparison.config().shared.data);
+    run(std::move(comparison), data, arguments);
+    return;
+  }
+  const ComparisonConfig config = new_config(arguments);
+  // Data first: a comparison whose data are missing must not leave a folder behind.
+  const auto data = training::load_run_data(config.shared.data);
+  run(Comparison::create(
+          folder_of(arguments, config), config,
+          arguments.overwrite ? RunFolder::Existing::overwrite : RunFolder::Existing::refuse),
+      data, arguments);
+}
+
+}  // namespace
+
+void add_compare(CLI::App& program) {
+  auto arguments = std::make_shared<CompareArguments>();
+  CLI::App& command = *program.add_subcommand(
+      "compare", "Train with several methods and seeds, and compare them fairly");
+  command
+      .add_option("--methods", arguments->methods,
+                  "what to compare, see below (default: those of the preset)")
+      ->type_name("NAME...");
+  command.add_option("--seeds", arguments->seeds, "one run per method and seed (default: 0 1 2)")
+      ->type_name("COUNT...");
+  command
+      .add_option("--baseline", arguments->baseline,
+                  "method that the others are compared with (default: full, else the first)")
+      ->type_name("NAME");
+  command
+      .add_option("--out", arguments->out,
+                  "folder of the comparison (default: runs/PRESET or runs/compare-DATA-MODEL)")
+      ->type_name("FOLDER");
+  command.add_option("--resume", arguments->resume, "continue the comparison in this folder")
+      ->type_name("FOLDER");
+  command.add_flag("--overwrite", arguments->overwrite,
+                   "replace a comparison that is in the folder, with all its runs");
+  command.add_flag("--json", arguments->json, "print the summary as JSON");
+  command.add_flag("--quiet", arguments->quiet, "print the table only");
+  arguments->flags.add(command, false);
+  command.footer(
+      "For every seed all methods begin with the same weights and see the data in the same order\n"
+      "until they prune differently. The same command again, or --resume, continues where it\n"
+      "stopped: runs that are done are kept, methods and seeds can be added. Ends with a table of\n"
+      "accuracy, difference to the baseline with its 95 % interval, pruned share, time and "
+      "overhead.\n\n" +
+      describe_methods() + "\n" + describe_presets() +
+      "\nExamples:\n"
+      "  winnow compare --preset quick\n"
+      "  winnow compare --methods full bls-infobatch:alpha=0.5 bls-infobatch:alpha=0.9 --seeds 0 1 "
+      "2\n"
+      "Exit code: 130 or 143 after Ctrl-C or SIGTERM.\n");
+  command.callback([arguments] { compare(*arguments); });
+}
+
+}  // namespace winnow::cli

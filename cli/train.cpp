@@ -1,0 +1,197 @@
+// winnow train: one run, with checkpoints.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "arguments.h"
+#include "commands.h"
+#include "output.h"
+#include "signals.h"
+#include "spec_flags.h"
+#include "table.h"
+#include "terminal.h"
+#include "training/progress_line.h"
+#include "training/summary.h"
+#include "training/trainer.h"
+#include "training_flags.h"
+#include "winnow/registry.h"
+
+namespace winnow::cli {
+
+namespace {
+
+using training::RunConfig;
+using training::RunFolder;
+
+struct TrainArguments {
+  TrainingFlags flags;
+  std::string method;
+  std::string score;
+  std::string policy;
+  std::string out;
+  std::string resume;
+  bool overwrite = false;
+  bool json = false;
+  bool quiet = false;
+};
+
+std::string method_text(const TrainArguments& arguments) {
+  if (arguments.policy.empty() && arguments.score.empty()) {
+    return arguments.method.empty() ? "bls-infobatch" : arguments.method;
+  }
+  if (!arguments.method.empty()) {
+    throw UsageError("--method already names a score and a policy; leave out --score and --policy");
+  }
+  if (arguments.policy.empty()) throw UsageError("--score needs --policy");
+  const std::string score = arguments.score.empty()
+                                ? std::string(find_policy(arguments.policy).default_score)
+                                : arguments.score;
+  return fmt::format("{}+{}", score, arguments.policy);
+}
+
+RunConfig new_config(const TrainArguments& arguments) {
+  TrainingChoice choice = arguments.flags.choose();
+  choice.config.method = as_usage([&] {
+    auto method = training::parse_method(method_text(arguments), choice.options);
+    check_used(choice.options, {&method, 1});
+    return method;
+  });
+  return choice.config;
+}
+
+RunConfig resumed_config(const TrainArguments& arguments) {
+  const bool has_others = arguments.flags.is_any_given() || arguments.overwrite ||
+                          !arguments.method.empty() || !arguments.score.empty() ||
+                          !arguments.policy.empty() || !arguments.out.empty();
+  if (has_others) {
+    throw UsageError(
+        "--resume takes all settings from the run; only --json and --quiet go with it");
+  }
+  if (!RunFolder::is_run(arguments.resume)) {
+    throw std::runtime_error(arguments.resume + ": holds no run (no config.json)");
+  }
+  return RunFolder::read_config(arguments.resume);
+}
+
+std::string introduction(training::Trainer& trainer) {
+  const RunConfig& config = trainer.config();
+  const std::size_t done = trainer.metrics().size();
+  FactList facts;
+  facts.add("method", fmt::format("{}: score {}, policy {}", config.method.name,
+                                  to_text(config.method.score), to_text(config.method.policy)));
+  facts.add("data", fmt::format("{}, {} training samples", config.data.name,
+                                with_commas(trainer.pruner().num_samples())));
+  facts.add("model",
+            fmt::format("{}, {} parameters", config.model.name,
+                        with_commas(static_cast<std::uint64_t>(num_parameters(trainer.model())))));
+  facts.add("run",
+            fmt::format("{} epochs, batch size {}, seed {}, {} threads{}", config.training.epochs,
+                        config.training.batch_size, config.training.seed, config.training.threads,
+                        done > 0 ? fmt::format("; {} epochs are done", done) : ""));
+  facts.add("folder", trainer.folder().path().string());
+  return facts.text() + "\n";
+}
+
+nlohmann::ordered_json result_json(const training::Trainer& trainer) {
+  nlohmann::ordered_json json = {{"run", trainer.folder().path().string()},
+                                 {"epochs", trainer.metrics().size()}};
+  const auto result = training::summarize_run(trainer.metrics());
+  json["test_accuracy"] = result.accuracy;
+  json["pruned_share"] = result.pruned_share;
+  json["train_seconds"] = result.train_seconds;
+  json["prune_seconds"] = result.prune_seconds;
+  return json;
+}
+
+std::string conclusion(const training::Trainer& trainer) {
+  const auto result = training::summarize_run(trainer.metrics());
+  const std::string folder = trainer.folder().path().string();
+  return fmt::format(
+      "\ntest accuracy {:.2f} %, pruned {:.1f} %, trained for {} ({:.3f} % of it spent on "
+      "pruning)\n"
+      "run folder {}\n",
+      100.0 * result.accuracy, 100.0 * result.pruned_share,
+      training::format_duration(result.train_seconds),
+      100.0 * result.prune_seconds / result.train_seconds, folder);
+}
+
+void train(const TrainArguments& arguments) {
+  const bool is_new = arguments.resume.empty();
+  const RunConfig config = is_new ? new_config(arguments) : resumed_config(arguments);
+  const std::string path =
+      !is_new ? arguments.resume
+      : !arguments.out.empty()
+          ? arguments.out
+          : default_folder({config.data.name, config.model.name, config.method.name,
+                            fmt::format("seed{}", config.training.seed)});
+  const auto existing =
+      arguments.overwrite ? RunFolder::Existing::overwrite : RunFolder::Existing::refuse;
+  if (is_new) RunFolder::check_new(path, existing);
+  const training::DataSplits data = training::load_run_data(config.data);
+  const StopSignals signals;
+  training::Trainer trainer(config, data,
+                            is_new ? RunFolder::create(path, existing) : RunFolder::open(path));
+
+  const bool shows_lines = !arguments.quiet && !arguments.json;
+  if (shows_lines) print(introduction(trainer));
+  training::ProgressLine progress(
+      {.num_epochs = config.training.epochs,
+       .width = !arguments.quiet && is_terminal(Stream::error) ? terminal_width() : 0,
+       .epoch_lines = shows_lines},
+      [](std::string_view text) { fmt::print(stderr, "{}", text); },
+      [](std::string_view text) { print(text); });
+  const auto outcome = trainer.run(progress, [] { return StopSignals::received() != 0; });
+  progress.clear();
+  if (outcome == training::Outcome::interrupted) {
+    fmt::print(stderr, "winnow: interrupted and saved; continue with: winnow train --resume {}\n",
+               path);
+    throw Interrupted(StopSignals::received());
+  }
+  print(arguments.json ? format_json(result_json(trainer)) : conclusion(trainer));
+}
+
+}  // namespace
+
+void add_train(CLI::App& program) {
+  auto arguments = std::make_shared<TrainArguments>();
+  CLI::App& command = *program.add_subcommand("train", "Train a model, with or without pruning");
+  command
+      .add_option("--method", arguments->method, "how to prune, see below (default: bls-infobatch)")
+      ->type_name("NAME");
+  command.add_option("--score", arguments->score, "instead of --method: the score ...")
+      ->type_name("NAME");
+  command
+      .add_option("--policy", arguments->policy,
+                  "... and the policy, by name; see winnow simulate --help")
+      ->type_name("NAME");
+  command
+      .add_option("--out", arguments->out,
+                  "folder of the run (default: runs/DATA-MODEL-METHOD-seedS)")
+      ->type_name("FOLDER");
+  command
+      .add_option("--resume", arguments->resume,
+                  "continue the run in this folder, exactly where it stopped")
+      ->type_name("FOLDER");
+  command.add_flag("--overwrite", arguments->overwrite, "replace a run that is in the folder");
+  command.add_flag("--json", arguments->json, "print the result as JSON");
+  command.add_flag("--quiet", arguments->quiet, "print the result only");
+  arguments->flags.add(command, true);
+  command.footer(
+      "Trains, tests after every epoch, and writes config.json, metrics.jsonl and a checkpoint to\n"
+      "the folder of the run. Ctrl-C or SIGTERM saves at once; --resume then goes on as if "
+      "nothing\n"
+      "had happened. Images come from ./data or from Debian's package dataset-fashion-mnist.\n\n" +
+      describe_methods() + "\n" + describe_presets() +
+      "\nExamples:\n"
+      "  winnow train --method bls-infobatch --epochs 10 --out runs/first\n"
+      "  winnow train --data cifar10 --model resnet18 --method bls-seta --alpha 0.8\n"
+      "  winnow train --resume runs/first\n"
+      "Exit code: 130 or 143 after Ctrl-C or SIGTERM.\n");
+  command.callback([arguments] { train(*arguments); });
+}
+
+}  // namespace winnow::cli
