@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from typing import Callable, List, Optional, Tuple
+from typing import TYPE_CHECKING, Callable, List, Optional, Tuple
 
 import numpy as np
 
 from . import __version__, policies, scores
 from ._core import Pruner
+
+if TYPE_CHECKING:
+    from ._core import OptionInfo
 
 
 def _print_table(title: str, rows: List[Tuple[str, str]]) -> None:
@@ -29,14 +32,17 @@ def _require(holds: bool, message: str) -> None:
         raise RuntimeError(message)
 
 
+def _options(options: List[OptionInfo]) -> str:
+    listed = ", ".join(f"{o['name']}={_word(o['default'])}" for o in options)
+    return f" ({listed})" if listed else ""
+
+
 def print_methods() -> None:
     """Lists the registered policies and scores with their options."""
-    for title, infos in (("Policies", policies()), ("Scores", scores())):
-        rows = []
-        for name, info in infos.items():
-            options = ", ".join(f"{o['name']}={_word(o['default'])}" for o in info["options"])
-            rows.append((name, info["summary"] + (f" ({options})" if options else "")))
-        _print_table(title, rows)
+    named = policies().items()
+    _print_table("Policies", [(n, info["summary"] + _options(info["options"])) for n, info in named])
+    scored = scores().items()
+    _print_table("Scores", [(n, info["summary"] + _options(info["options"])) for n, info in scored])
     print('\nmethod= takes a policy, or one with "bls-" or "blr-" in front: bls-infobatch')
 
 

@@ -7,6 +7,7 @@ from typing import Any, Callable, Deque, Optional, Tuple
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -15,7 +16,7 @@ def check(loss: Any) -> int:
     if isinstance(loss, Tensor):
         if not loss.is_floating_point():
             raise TypeError(f"update: loss must be floating point, got {loss.dtype}")
-        num_dimensions = loss.ndim
+        num_dimensions = int(loss.ndim)
     elif isinstance(loss, (float, int)) and not isinstance(loss, bool):
         num_dimensions = 0
     elif isinstance(loss, (np.ndarray, np.generic)):
@@ -55,7 +56,7 @@ def apply_mean_weight(loss: Any, weight: float) -> Any:
     return loss if weight == 1.0 else loss * weight
 
 
-def apply_weights(losses: Any, weights: np.ndarray) -> Any:
+def apply_weights(losses: Any, weights: NDArray[np.float32]) -> Any:
     """Mean of the weighted losses of a batch."""
     if bool((weights == 1.0).all()):
         return losses.mean()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Mapping, Optional, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _core
 from ._core import Pruner
 from .handler import Handler
 
-Number = Union[int, float]
+if TYPE_CHECKING:
+    from ._core import PolicyInfo, ScoreInfo
 
 # Prefix of a method -> the score that it puts in the place of the policy's own.
 PROXIES = {"bls": "batch-loss", "blr": "reconstruction"}
@@ -157,7 +158,7 @@ class Proxy:
             raise TypeError(f"{type(self).__name__}: takes a handler, got {type(handler)}")
         if handler.plan is not None:
             raise ValueError(f"{type(self).__name__}: the handler must not have started its run")
-        settings = {**handler.options, "score": score, "score_options": dict(options)}
+        settings: Dict[str, Any] = {**handler.options, "score": score, "score_options": dict(options)}
         self._handler = handler
         self._pruner = Pruner(**settings)
 
@@ -208,14 +209,14 @@ class BLR(Proxy):
         super().__init__(handler, PROXIES["blr"], {"step": _number("step", step)})
 
 
-def _policy_info(name: str) -> Dict[str, Any]:
+def _policy_info(name: str) -> PolicyInfo:
     policies = _core.policies()
     if name not in policies:
         raise ValueError(f"prune: policy must be one of {', '.join(policies)}, got {name!r}")
     return policies[name]
 
 
-def _score_info(name: str) -> Dict[str, Any]:
+def _score_info(name: str) -> ScoreInfo:
     scores = _core.scores()
     if name not in scores:
         raise ValueError(f"prune: score must be one of {', '.join(scores)}, got {name!r}")

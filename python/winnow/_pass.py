@@ -34,7 +34,7 @@ class Pass:
         is_counted: False if updates came that could be booked by their indices only.
         exhausted: True once all batches have been drawn.
         expected: Delivered batches at the next update if it is an ordinary one; NEVER if not.
-        begin: First sample of the plan of that ordinary update's batch.
+        begin, count: Samples [begin, begin + count) of the plan are that update's batch.
         num_missed: Batches known to have been delivered without an update.
         num_missed_reported: Of these, those that the run has counted.
     """
@@ -66,6 +66,7 @@ class Pass:
         self.exhausted = False
         self.expected = NEVER
         self.begin = start
+        self.count = batch_size or 0
         self.num_missed = 0
         self.num_missed_reported = 0
         self.source: Union[DrawCount, LoaderCount] = (
@@ -157,7 +158,7 @@ class Pass:
     def advance(self) -> None:
         """After an ordinary update that the caller has booked itself."""
         self._next += 1
-        self.begin += self.batch_size  # type: ignore[operator]
+        self.begin += self.count
         following = self.expected + 1
         self.expected = following if following < self.num_batches else NEVER
 

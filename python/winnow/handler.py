@@ -9,6 +9,7 @@ from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
@@ -19,7 +20,7 @@ from .samplers import BatchSampler, Sampler
 STATE_VERSION = 1
 
 
-class Handler(Dataset):
+class Handler(Dataset):  # type: ignore[type-arg]
     """A data set, its pruning method and the state of the run.
 
     It takes the place of the data set, `handler.sampler` that of shuffling, and
@@ -158,7 +159,7 @@ class Handler(Dataset):
             and loss.ndim == 0
             and type(value := loss.item()) is float
         ):
-            weight = run.step(current.begin, current.batch_size, value)
+            weight = run.step(current.begin, current.count, value)
             current.advance()
             return loss if weight == 1.0 else loss * weight
         return run.update(loss, indices, sys._getframe(1))
@@ -196,13 +197,13 @@ class Handler(Dataset):
         return self._run.pruner.plan
 
     @property
-    def weights(self) -> np.ndarray:
+    def weights(self) -> NDArray[np.float32]:
         """What the loss of each sample is multiplied by in the running epoch, float32."""
         plan = self.plan
         return np.ones(len(self), dtype=np.float32) if plan is None else plan.weights
 
     @property
-    def scores(self) -> np.ndarray:
+    def scores(self) -> NDArray[np.float32]:
         """One float32 per sample, NaN where unscored."""
         self._run.settle()
         return self._run.pruner.scores

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ._run import Run
 
 
-class Sampler(torch.utils.data.Sampler):
+class Sampler(torch.utils.data.Sampler):  # type: ignore[type-arg]
     """The samples of the coming epoch in training order, for `DataLoader(sampler=...)`.
 
     Iterating again before any loss has been booked gives the same epoch again; afterwards the next

@@ -1,0 +1,182 @@
+#!/usr/bin/python3
+"""What the Python package costs on top of the core.
+
+Two figures, each with its limit:
+- update: one handler.update(loss) on a scalar CPU tensor with a batch of 128 of a million samples, beyond
+  the one tensor product that weights the loss. The loop is a real DataLoader without workers; update and
+  product are timed in turn, batch by batch, and the medians are compared.
+- plan: from the end of an epoch to the first index of the next one, for a million samples, against the
+  core's own time for the same scores (core_bench). Least times are compared.
+
+  benchmarks/python/overhead.py                     a table
+  benchmarks/python/overhead.py --json result.json  also the figures, with machine and versions
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+UPDATE_LIMIT_US = 4.0
+PLAN_LIMIT = 1.5
+
+
+class Batches:
+    """A data set that costs next to nothing: a batch is its own list of indices."""
+
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        return index
+
+    def __getitems__(self, indices):
+        return indices
+
+
+def update_microseconds(num_samples, batch_size, num_updates):
+    """Medians of handler.update, of the product alone, and of the clock."""
+    import torch
+    from torch.utils.data import DataLoader
+
+    import winnow
+
+    handler = winnow.prune(Batches(num_samples), "bls-infobatch", epochs=100)
+    loader = DataLoader(handler, sampler=handler.sampler, batch_size=batch_size, collate_fn=len)
+    parameter = torch.ones((), requires_grad=True)
+    clock = time.perf_counter_ns
+    updates, products, empty = [], [], []
+    losses = torch.rand(1000).tolist()
+    for epoch in range(2):
+        for step, _ in enumerate(loader):
+            loss = parameter * losses[step % 1000]
+            if epoch == 0:  # nothing is weighted yet
+                handler.update(loss)
+                continue
+            start = clock()
+            product = loss * 1.25
+            middle = clock()
+            weighted = handler.update(loss)
+            end = clock()
+            empty.append(clock() - clock())
+            products.append(middle - start)
+            updates.append(end - middle)
+            assert weighted is not loss and product is not loss
+            if len(updates) == num_updates:
+                break
+    median = lambda values: sorted(values)[len(values) // 2] / 1000  # noqa: E731
+    return median(updates), median(products), -median(empty)
+
+
+def python_plan_seconds(scores, policy, options, repeats):
+    """Least time from the end of an epoch to the first index of the next one."""
+    import winnow
+
+    handler = winnow.prune(range(len(scores)), policy, epochs=repeats + 1, delta=1.0, **options)
+    handler.update(scores, indices=range(len(scores)))
+    least = float("inf")
+    for epoch in range(1, repeats + 1):
+        handler.set_epoch(epoch)
+        start = time.perf_counter()
+        next(iter(handler.sampler))
+        least = min(least, time.perf_counter() - start)
+    return least
+
+
+def core_plan_seconds(build, scores, policy, repeats):
+    program = build / "bin" / "core_bench"
+    if not program.exists():
+        sys.exit(f"overhead.py: {program} is missing; configure with -DWINNOW_BENCHMARKS=ON")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "scores.f32"
+        scores.tofile(path)
+        result = pathlib.Path(folder) / "result.json"
+        environment = dict(os.environ, WINNOW_BENCH_SCORES=str(path),
+                           WINNOW_BENCH_MAX_SAMPLES=str(len(scores)))
+        subprocess.run(
+            [str(program), f"--benchmark_filter=^plan/{policy}/{len(scores)}",
+             "--benchmark_min_time=0.02", f"--benchmark_repetitions={repeats}",
+             f"--benchmark_out={result}", "--benchmark_out_format=json"],
+            env=environment, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        entries = json.loads(result.read_text())["benchmarks"]
+    units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
+    return min(entry["real_time"] * units[entry["time_unit"]]
+               for entry in entries if entry["run_type"] == "iteration")
+
+
+def measure(args):
+    import numpy as np
+    import torch
+
+    torch.set_num_threads(1)
+    update, product, clock = update_microseconds(args.samples, 128, args.updates)
+    scores = np.random.default_rng(1).gamma(2.0, 1.0, args.samples).astype(np.float32)
+    figures = {
+        "update": {"samples": args.samples, "batch": 128, "update_us": update - clock,
+                   "product_us": product - clock, "beyond_product_us": update - product,
+                   "limit_us": UPDATE_LIMIT_US},
+    }
+    half = {"infobatch": {"prune_ratio": 0.5},
+            "seta": {"prune_ratio": 0.5, "groups": 10, "window_scale": 0.5}}
+    for policy, options in half.items():
+        core = core_plan_seconds(args.build, scores, policy, 10)
+        python = python_plan_seconds(scores, policy, options, 15)
+        core = min(core, core_plan_seconds(args.build, scores, policy, 10))
+        figures[f"plan/{policy}"] = {"samples": args.samples, "python_ms": python * 1e3,
+                                     "core_ms": core * 1e3, "ratio": python / core,
+                                     "limit": PLAN_LIMIT}
+    return figures
+
+
+def table(figures):
+    update = figures["update"]
+    lines = ["| figure | Python | core or product | overhead | limit |", "|---|--:|--:|--:|--:|",
+             f"| update, batch of {update['batch']} | {update['update_us']:.2f} us "
+             f"| {update['product_us']:.2f} us | {update['beyond_product_us']:.2f} us "
+             f"| {update['limit_us']:g} us |"]
+    for name, plan in figures.items():
+        if name != "update":
+            lines.append(f"| {name}, {plan['samples']:,} samples | {plan['python_ms']:.2f} ms "
+                         f"| {plan['core_ms']:.2f} ms | {plan['ratio']:.2f} x "
+                         f"| {plan['limit']:g} x |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=lambda p: ROOT / p, default=ROOT / "build")
+    parser.add_argument("--samples", type=int, default=1_000_000)
+    parser.add_argument("--updates", type=int, default=5000)
+    parser.add_argument("--core", type=int, default=0, help="the processor to run on")
+    parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
+    args = parser.parse_args()
+    sys.path.insert(0, str(args.build / "python"))
+    os.sched_setaffinity(0, {args.core})
+
+    import torch
+
+    import winnow
+
+    figures = measure(args)
+    print(table(figures))
+    if args.json:
+        versions = {"winnow": winnow.__version__, "torch": torch.__version__,
+                    "python": platform.python_version(), "machine": platform.platform()}
+        args.json.write_text(json.dumps({"versions": versions, "figures": figures}, indent=1) + "\n")
+    is_within = figures["update"]["beyond_product_us"] <= UPDATE_LIMIT_US and all(
+        plan["ratio"] <= PLAN_LIMIT for name, plan in figures.items() if name != "update")
+    return 0 if is_within else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
