@@ -16,5 +16,11 @@ void add_plan(CLI::App& program);
 void add_inspect(CLI::App& program);
 // Runs a pruner on a synthetic loss landscape.
 void add_simulate(CLI::App& program);
+// Trains a model (needs LibTorch).
+void add_train(CLI::App& program);
+// Trains with several methods and seeds (needs LibTorch).
+void add_compare(CLI::App& program);
+// Shows and compares runs on one page.
+void add_report(CLI::App& program);
 
 }  // namespace winnow::cli

@@ -1,0 +1,85 @@
+// Numbers and words as the page shows them.
+import type {Value} from './model';
+
+const kMinus = '\u2212';
+const kThinSpace = '\u202f';
+export const kNone = '\u2013';
+
+export function fixed(value: number, decimals: number): string {
+  const text = Math.abs(value).toFixed(decimals);
+  return value < 0 && Number(text) !== 0 ? kMinus + text : text;
+}
+
+// 0.91523 as "91.52 %".
+export function percent(fraction: number|null, decimals = 2): string {
+  return fraction === null ? kNone : fixed(100 * fraction, decimals) + kThinSpace + '%';
+}
+
+// Percentage points with their sign, without a unit.
+export function points(fraction: number, decimals = 2): string {
+  const text = fixed(100 * fraction, decimals);
+  return fraction > 0 && Number(text) !== 0 ? '+' + text : text;
+}
+
+export function duration(seconds: number|null): string {
+  if (seconds === null) return kNone;
+  if (seconds === 0) return '0' + kThinSpace + 's';
+  if (seconds < 0.1) return fixed(1000 * seconds, 1) + kThinSpace + 'ms';
+  if (seconds < 100) return fixed(seconds, 1) + kThinSpace + 's';
+  const whole = Math.round(seconds);
+  const hours = Math.floor(whole / 3600);
+  const minutes = Math.floor((whole % 3600) / 60);
+  if (hours > 0) return `${hours}${kThinSpace}h ${minutes}${kThinSpace}min`;
+  return `${minutes}${kThinSpace}min ${whole % 60}${kThinSpace}s`;
+}
+
+// On axes, where all values have one unit.
+export function axisDuration(seconds: number): string {
+  if (seconds < 300) return round(seconds, 2) + kThinSpace + 's';
+  if (seconds < 18000) return round(seconds / 60, 1) + kThinSpace + 'min';
+  return round(seconds / 3600, 1) + kThinSpace + 'h';
+}
+
+// At most so many decimals, and none that are zero.
+export function round(value: number, decimals: number): string {
+  return String(Number(value.toFixed(decimals))).replace('-', kMinus);
+}
+
+// 1234567 as "1,234,567".
+export function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+// 12300000 as "12.3 M", for axes.
+export function short(value: number): string {
+  const units: [number, string][] = [[1e9, 'G'], [1e6, 'M'], [1e3, 'k']];
+  for (const [size, unit] of units) {
+    if (Math.abs(value) >= size) return significant(value / size, 3) + kThinSpace + unit;
+  }
+  return significant(value, 3);
+}
+
+export function significant(value: number, digits: number): string {
+  if (value === 0) return '0';
+  const text = Number(value.toPrecision(digits));
+  const size = Math.abs(text);
+  return (size >= 1e-4 && size < 1e6 ? String(text) : text.toExponential()).replace('-', kMinus);
+}
+
+export function plural(number: number, noun: string): string {
+  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+export function settingValue(value: Value): string {
+  if (value === null) return kNone;
+  if (Array.isArray(value)) return value.map(settingValue).join(', ');
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (typeof value !== 'number') return value;
+  return Number.isInteger(value) ? count(value) : significant(value, 6);
+}
+
+export function escapeHtml(text: string): string {
+  const codes: Record<string, string> =
+      {'&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', '\'': '&#39;'};
+  return text.replace(/[&<>"']/g, (c) => codes[c] ?? c);
+}
