@@ -93,7 +93,8 @@ TEST(Usage, EveryMistakeExitsWith2AndSaysWhat) {
   };
   const std::vector<Mistake> mistakes = {
       {{}, "a command is required: replay, plan, inspect, simulate"},
-      {{"explain"}, "command must be one of replay, plan, inspect, simulate, got explain"},
+      {{"explain"}, "command must be one of replay, plan, inspect, simulate"},
+      {{"explain"}, "got explain"},
       {{"--frobnicate"}, "got --frobnicate"},
       {{"replay"}, "TRACE is required"},
       {{"replay", trace}, "--score is required"},
