@@ -1,5 +1,7 @@
 """The indices that an update is booked on are exact, however batches are loaded."""
 
+import multiprocessing
+
 import numpy as np
 import pytest
 import torch
@@ -68,6 +70,32 @@ def test_losses_reach_their_batches_with_drop_last_and_workers(make_handler):
 def test_losses_reach_their_batches_with_pinned_memory(make_handler):
     handler = make_handler(epochs=2)
     run_epochs(handler, make_loader(handler, pin_memory=True, num_workers=2), epochs=2)
+
+
+@pytest.mark.parametrize("persistent", [False, True])
+def test_workers_end_when_the_loop_or_the_loader_is_gone(make_handler, persistent):
+    before = set(multiprocessing.active_children())
+    handler = make_handler(epochs=1)
+    loader = make_loader(handler, num_workers=2, persistent_workers=persistent)
+    expected = ExpectedScores(len(handler))
+    train_epoch(handler, loader, expected, stop=3)
+    assert len(set(multiprocessing.active_children()) - before) == (2 if persistent else 0)
+    del loader
+    assert set(multiprocessing.active_children()) <= before
+    assert_scores(handler, expected)
+
+
+def test_explicit_and_counted_updates_can_be_mixed(make_handler):
+    handler = make_handler(epochs=2)
+    expected = ExpectedScores(len(handler))
+    for _ in range(2):
+        for step, (indices, _) in enumerate(make_loader(handler, num_workers=2)):
+            loss = support.batch_loss(indices)
+            handler.update(loss, indices=indices if step % 3 == 0 else None)
+            expected.observe(indices, loss)
+    assert_scores(handler, expected)
+    assert handler.num_missed_updates == 0
+    assert handler.progress == 1.0
 
 
 def collate_to_dict(samples):
@@ -295,9 +323,8 @@ def test_an_update_without_a_batch_is_refused(make_handler):
 def test_a_loader_that_delivers_in_any_order_is_refused(make_handler):
     handler = make_handler()
     iterator = iter(make_loader(handler, num_workers=1))
-    vars(iterator)["_in_order"] = False  # as newer versions of torch say it
     next(iterator)
-    handler._run.current.source._in_order = False
+    handler._run.current.source._in_order = False  # as newer versions of torch have it
     with pytest.raises(RuntimeError, match="in_order"):
         handler.update(torch.tensor(1.0))
 

@@ -62,6 +62,16 @@ def test_if_one_of_the_last_batches_is_missed_behind_a_lookahead_neither_is_scor
     assert handler.num_missed_updates == 2
 
 
+def test_if_a_lookahead_cannot_be_told_from_missed_updates_nothing_is_scored(make_handler):
+    handler = make_handler()
+    for step, batch in enumerate(support.plain_wrapper(make_loader(handler))):
+        if step not in (0, 12):  # as if one batch were fetched ahead and the loop left at the end
+            handler.update(support.batch_loss(support.indices_of(batch)))
+    iter(handler.sampler)
+    assert handler.num_observations == 0
+    assert handler.num_missed_updates == 13
+
+
 def test_missed_updates_are_warned_of_once(make_handler):
     handler = make_handler(epochs=3)
     loader = make_loader(handler)
@@ -119,3 +129,37 @@ def test_a_batch_skipped_for_its_nan_is_reported(make_handler):
     assert handler.num_missed_updates == 1
     assert handler.num_skipped_observations == 1
     assert handler.num_observations == 11
+
+
+class Corrupt(support.IndexDataset):
+    """Some samples cannot be loaded."""
+
+    def __getitem__(self, index):
+        if index % 20 == 7:
+            raise OSError(f"sample {index} is corrupt")
+        return super().__getitem__(index)
+
+
+@pytest.mark.parametrize("mode", ["sampler", "batch_sampler"])
+@pytest.mark.parametrize("loader", LOADERS)
+def test_batches_that_fail_to_load_do_not_shift_the_others(make_handler, loader, mode):
+    handler = make_handler(epochs=2, dataset=Corrupt(103))
+    batches = make_loader(handler, mode, **LOADERS[loader])
+    expected = ExpectedScores(len(handler))
+    num_failed = 0
+    for _ in range(2):
+        iterator = iter(batches)
+        while True:
+            try:
+                indices, _ = next(iterator)
+            except OSError:
+                num_failed += 1
+                continue
+            except StopIteration:
+                break
+            loss = support.batch_loss(indices)
+            handler.update(loss)
+            expected.observe(indices, loss)
+    del iterator
+    assert_scores(handler, expected)
+    assert handler.num_missed_updates == num_failed > 0

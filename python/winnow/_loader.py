@@ -1,8 +1,9 @@
 """Who iterates over a sampler, and how many batches it has handed out.
 
 Nothing is patched. A sampler that is asked for an iterator looks at the frames above it: torch's own
-BatchSampler tells the batch size, torch's own DataLoader iterator counts the batches that it has
-handed out, in all versions from 1.2 on. Both are only read.
+BatchSampler tells the batch size, and the DataLoader's iterator, if it has workers, counts the
+batches that it has handed out (those that failed to load as well). Both are only read. Without
+workers a batch is handed out as soon as it is drawn, so that drawn batches are counted.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from typing import Any, Dict, Optional
 from torch.utils.data import BatchSampler
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-DELIVERED = "_num_yielded"  # torch's name of its count of batches handed out
+# torch's names of what its iterators count.
+_RECEIVED = "_rcvd_idx"  # batches taken from the workers, in order
+_YIELDED = "_num_yielded"  # batches handed out without an error
 
 _BATCH_SAMPLER_CODE = BatchSampler.__iter__.__code__
 _LOADER_MODULES = ("torch.utils.data", "torchdata")
@@ -36,38 +39,54 @@ _ONE_REFERENCE = _num_references(weakref.ref(_probe))
 
 
 class DrawCount:
-    """Counts the batches drawn from the sampler itself, where no DataLoader is seen."""
+    """Counts the batches drawn from the sampler itself, where no DataLoader is seen.
+
+    Attributes:
+        counts: The number of delivered batches is counts[key].
+        key: See counts.
+        counts_draws: True if who draws the batches is to count them.
+        closed: True once whoever draws them has ended.
+    """
 
     def __init__(self) -> None:
-        self.counts: Dict[str, Any] = {DELIVERED: 0}
+        self.counts: Dict[str, Any] = {_YIELDED: 0}
+        self.key = _YIELDED
+        self.counts_draws = True
         self.closed = False
 
     def is_in_use(self) -> bool:
+        """False once the loop over the batches has ended, by exhaustion or by a break."""
         return not self.closed
 
     def counts_for(self, iterator: Any) -> bool:
+        """True if it counts the batches of this DataLoader iterator."""
         return False
 
     def refusal(self) -> Optional[str]:
+        """Why the count does not tell which batch was delivered, or None."""
         return None
 
 
-class LoaderCount:
+class LoaderCount(DrawCount):
     """The batches that one DataLoader iterator has handed out.
 
     Does not keep the iterator alive; when it goes, its last count stays.
     """
 
-    def __init__(self, iterator: Any) -> None:
-        self.counts: Dict[str, Any] = vars(iterator)
+    def __init__(self, iterator: Any, is_direct: bool) -> None:
+        super().__init__()
+        has_workers = getattr(iterator, "_num_workers", 0) > 0
+        if has_workers or not is_direct:
+            self.counts = vars(iterator)
+            self.key = _RECEIVED if has_workers else _YIELDED
+            self.counts_draws = False
         self._in_order = getattr(iterator, "_in_order", True)
         self._iterator = weakref.ref(iterator, self._on_release)
 
     def _on_release(self, _: Any) -> None:
-        self.counts = {DELIVERED: self.counts.get(DELIVERED, 0)}
+        self.counts = {self.key: self.counts.get(self.key, 0)}
 
     def is_in_use(self) -> bool:
-        """False once the loop over the loader has ended, by exhaustion or by a break."""
         iterator = self._iterator()
         if iterator is None:
             return False
@@ -83,6 +102,13 @@ class LoaderCount:
         if not self._in_order:
             return "the DataLoader was made with in_order=False and hands out batches in any order"
         return None
+
+
+def count_batches(caller: "Caller") -> DrawCount:
+    """Counts the batches that are delivered to whoever iterates."""
+    if caller.iterator is None:
+        return DrawCount()
+    return LoaderCount(caller.iterator, caller.is_direct)
 
 
 class Consumer:

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import Counter
 from types import CodeType, FrameType
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from ._loader import DELIVERED, Caller, DrawCount, LoaderCount
+from ._loader import Caller, count_batches
 
 NEVER = -1
 
@@ -34,6 +34,7 @@ class Pass:
         is_counted: False if updates came that could be booked by their indices only.
         exhausted: True once all batches have been drawn.
         expected: Delivered batches at the next update if it is an ordinary one; NEVER if not.
+        source, key: source.counts[key] is the number of batches delivered so far.
         begin, count: Samples [begin, begin + count) of the plan are that update's batch.
         num_missed: Batches known to have been delivered without an update.
         num_missed_reported: Of these, those that the run has counted.
@@ -69,9 +70,8 @@ class Pass:
         self.count = batch_size or 0
         self.num_missed = 0
         self.num_missed_reported = 0
-        self.source: Union[DrawCount, LoaderCount] = (
-            DrawCount() if caller.iterator is None else LoaderCount(caller.iterator)
-        )
+        self.source = count_batches(caller)
+        self.key = self.source.key
         self._is_ordinary = is_ordinary  # updates may be done by Handler.update itself
         self._consumer = caller.consumer
         self._lookahead = lookahead
@@ -92,7 +92,7 @@ class Pass:
 
     @property
     def num_delivered(self) -> int:
-        return int(self.source.counts.get(DELIVERED, 0))
+        return int(self.source.counts.get(self.key, 0))
 
     @property
     def is_complete(self) -> bool:
@@ -108,6 +108,12 @@ class Pass:
         if not self.trained or self.is_in_use():
             return False
         return self.is_complete or self._num_tail == 0 or not self._is_sure
+
+    def count_draw(self) -> None:
+        """Another batch is being drawn."""
+        if self.source.counts_draws:
+            drawn = self.num_delivered + 1
+            self.source.counts[self.key] = min(drawn, self.num_batches or drawn)
 
     def refusal(self) -> Optional[str]:
         """Why an update cannot be booked by counting, or None."""
@@ -168,16 +174,15 @@ class Pass:
         if not held:
             return
         tail = [loss for delivered, loss in held if delivered >= self.num_batches]
-        if not self._is_sure:
-            self._decide_ahead(held, len(tail), final)
+        if not self._is_sure and not self._decide_ahead(held, len(tail), final):
+            self._give_up()
+            return
         assert self._ahead is not None
         for delivered, loss in held:
             if delivered < self.num_batches:
                 self._book_on(delivered - 1 - self._ahead, loss)
-        if tail and final and self._ahead > 0 and self._num_tail != self._num_tail_expected():
-            # Which of the last batches had no update cannot be told: none of them is scored.
-            self.num_missed += self.num_batches - self._next
-            self._next = self.num_batches
+        if tail and final and self._ahead > 0 and not self._is_tail_whole():
+            self._give_up()  # which of the last batches had no update cannot be told
             return
         num_booked = self._num_tail - len(tail)  # by an earlier settle()
         for k, loss in enumerate(tail, num_booked):
@@ -193,9 +198,10 @@ class Pass:
         delivered = self.num_delivered
         if delivered < self._next:  # a loader with persistent workers has started over
             delivered = self.num_batches if self.exhausted else 0
-        if self.is_counted and self.trained and delivered >= self.num_batches > self._next:
-            self.num_missed += self.num_batches - self._next
-            self._next = self.num_batches
+        # With a lookahead the loop may have been left before it saw what was delivered.
+        is_whole = self._ahead == 0 and delivered >= self.num_batches
+        if self.trained and self.is_counted and is_whole:
+            self._give_up()
 
     def is_in_use(self) -> bool:
         return self.source.is_in_use()
@@ -216,16 +222,27 @@ class Pass:
             self._ahead = 0 if self._consumer.is_calling(frame) else delivered - 1
             self._is_sure = False
 
-    def _decide_ahead(self, held: List[Tuple[int, Any]], num_tail: int, final: bool) -> None:
+    def _decide_ahead(self, held: List[Tuple[int, Any]], num_tail: int, final: bool) -> bool:
+        """Finds out the lookahead. Returns False if a whole pass does not tell it."""
         self._is_sure = True
         self._tail_repeats = self._updates_per_batch_of(held)
-        if not final or num_tail == 0 or num_tail % self._tail_repeats != 0:
-            return
-        ahead = num_tail // self._tail_repeats - 1
-        if ahead <= held[0][0] - 1:
-            self._ahead = ahead
-            if self._consumer.code is not None:
-                self._known_lookaheads[self._consumer.code] = ahead
+        if not final:
+            return True
+        if num_tail == 0:  # left early, or the last updates are missing as well
+            return self._ahead == 0 or self.num_delivered < self.num_batches
+        ahead, rest = divmod(num_tail, self._tail_repeats)
+        first_delivered = held[0][0]
+        if rest == 0 and ahead <= first_delivered:
+            self._ahead = ahead - 1
+            # In a pass that is shorter than the lookahead not all of it shows.
+            if self._consumer.code is not None and first_delivered < self.num_batches:
+                self._known_lookaheads[self._consumer.code] = ahead - 1
+        return True
+
+    def _give_up(self) -> None:
+        """The batches from here on are not scored."""
+        self.num_missed += max(self.num_batches - self._next, 0)
+        self._next = self.num_batches
 
     def _tail_begin(self) -> int:
         return max(self.num_batches - 1 - (self._ahead or 0), 0)
@@ -236,6 +253,13 @@ class Pass:
 
     def _num_tail_expected(self) -> int:
         return self._tail_repeats * (self.num_batches - self._tail_begin())
+
+    def _is_tail_whole(self) -> bool:
+        """True if each of the last batches had its updates."""
+        num_batches = self.num_batches - self._tail_begin()
+        if self._next == 0 and self._num_tail % num_batches == 0:
+            self._tail_repeats = self._num_tail // num_batches  # no batch before them tells
+        return self._num_tail == self._num_tail_expected()
 
     def _updates_per_batch(self) -> int:
         """More than 1 if every batch so far had the same number of updates."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from . import _losses
 from ._core import Pruner
-from ._loader import DELIVERED, Caller, DrawCount
+from ._loader import Caller
 from ._losses import DelayedBookings, DelayedLoss
 from ._pass import Pass
 
@@ -114,19 +114,15 @@ class Run:
             yield from batch
 
     def _draw(self, drawn: Pass, token: object, chunk: int, end: int) -> Iterator[List[int]]:
-        counter = drawn.source if isinstance(drawn.source, DrawCount) else None
         try:
             for begin in range(drawn.start, end, chunk):
                 if token is not self._plan_token:
                     raise RuntimeError(f"sampler: an iterator of epoch {drawn.epoch} outlived it")
-                if counter is not None:
-                    drawn_batches = counter.counts[DELIVERED] + 1
-                    counter.counts[DELIVERED] = min(drawn_batches, drawn.num_batches)
+                drawn.count_draw()
                 yield self.pruner.planned_indices(begin, chunk)
             drawn.exhausted = True
         finally:
-            if counter is not None:
-                counter.closed = True
+            drawn.source.closed = True
 
     def _start_pass(self, caller: Caller) -> Pass:
         batch_size: Optional[int] = caller.batch_size if caller.is_direct else None
@@ -312,7 +308,7 @@ class Run:
     def _count_explicit(self, num_samples: int, frame: FrameType) -> None:
         """Moves the position past a batch that was booked by its indices."""
         current = self.current
-        if current is None:
+        if current is None or current.num_delivered == 0:
             return
         self._mark_trained(current)
         if current.refusal() is None:

@@ -155,7 +155,7 @@ class Handler(Dataset):  # type: ignore[type-arg]
             indices is None
             and current is not None
             and type(loss) is Tensor
-            and current.source.counts.get("_num_yielded") == current.expected
+            and current.source.counts.get(current.key) == current.expected
             and loss.ndim == 0
             and type(value := loss.item()) is float
         ):
