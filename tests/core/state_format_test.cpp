@@ -1,12 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <vector>
 
+#include "support/scratch_folder.h"
 #include "support/simulated_run.h"
 #include "winnow/pruner.h"
 
@@ -45,6 +48,32 @@ TEST(StateFormat, IsReadableByAPlainSafetensorsReader) {
     if (name != "__metadata__") end = std::max<std::size_t>(end, tensor["data_offsets"][1]);
   }
   EXPECT_EQ(8 + length + end, bytes.size()) << "the format allows no bytes after the last tensor";
+}
+
+// A stored file: see tests/golden/README.md.
+TEST(StateFormat, OneIsStillReadAndWritten) {
+  const std::string path = std::string(WINNOW_GOLDEN_DIR) + "/state_format_1.safetensors";
+  const Pruner pruner = Pruner::from_file(path);
+  EXPECT_EQ(pruner.options().seed, 42U);
+  EXPECT_EQ(pruner.options().score->name, "batch-loss");
+  EXPECT_EQ(pruner.num_observations(), 9U);
+  EXPECT_EQ(pruner.num_skipped_observations(), 1U);
+  EXPECT_EQ(pruner.position(), 16U);
+  const std::vector<float> scores = pruner.scores();
+  for (std::size_t i = 0; i < 90; ++i) {
+    EXPECT_FLOAT_EQ(scores[i], 0.3F * 0.25F * static_cast<float>(i / 10)) << i;
+  }
+  for (std::size_t i = 90; i < 100; ++i) EXPECT_TRUE(std::isnan(scores[i])) << i;
+
+  ASSERT_NE(pruner.plan(), nullptr);
+  EXPECT_EQ(pruner.plan()->epoch(), 1U);
+  std::string kept;
+  for (std::size_t i = 0; i < 100; ++i) kept += pruner.plan()->selection().kept.test(i) ? '1' : '0';
+  EXPECT_EQ(kept, "0000101010111101001000011001011001011111" + std::string(60, '1'));
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(pruner.plan()->weight(i), i < 40 && kept[i] == '1' ? 2.0F : 1.0F) << i;
+  }
+  EXPECT_EQ(pruner.serialize(), test::read_bytes(path));
 }
 
 }  // namespace
