@@ -36,7 +36,7 @@ struct ArrayFacts {
 };
 
 struct FileFacts {
-  std::string format_version;
+  std::uint64_t format_version = 0;
   std::vector<ArrayFacts> arrays;
 };
 
@@ -53,7 +53,7 @@ FileFacts read_header(const std::string& path) {
   FileFacts facts;
   for (const auto& [name, entry] : header.items()) {
     if (name == "__metadata__") {
-      facts.format_version = entry.at("format_version").get<std::string>();
+      facts.format_version = std::stoull(entry.at("format_version").get<std::string>());
       continue;
     }
     const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
