@@ -1,6 +1,7 @@
 #include "signals.h"
 
 #include <csignal>
+#include <initializer_list>
 
 namespace winnow::cli {
 
