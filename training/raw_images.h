@@ -13,8 +13,8 @@ struct RawImages {
   std::size_t channels = 0;
   std::size_t height = 0;
   std::size_t width = 0;
-  std::vector<std::uint8_t> pixels;  // [count, channels, height, width]
-  std::vector<std::uint8_t> labels;  // [count]
+  std::vector<std::uint8_t> pixels = {};  // [count, channels, height, width]
+  std::vector<std::uint8_t> labels = {};  // [count]
 
   std::size_t pixels_per_image() const { return channels * height * width; }
 };

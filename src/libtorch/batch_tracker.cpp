@@ -28,7 +28,7 @@ std::uint64_t BatchTracker::start_pass(std::span<const std::uint32_t> order, std
   shape_ = shape;
   thread_ = std::this_thread::get_id();
   order_ = order;
-  start_ = cursor_ = position_ = position;
+  start_ = cursor_ = position_ = updated_position_ = position;
   num_total_ = num_prefetched_ = 0;
   if (shape_) {
     const std::size_t left = order.size() - position;
@@ -36,33 +36,22 @@ std::uint64_t BatchTracker::start_pass(std::span<const std::uint32_t> order, std
     if (!shape_->drop_last && left % shape_->batch_size != 0) ++num_total_;
     if (shape_->workers > 0) num_prefetched_ = std::min(shape_->max_jobs, num_total_ + 1);
   }
-  num_calls_ = num_ready_ = num_updated_ = num_missed_ = first_ = 0;
+  num_calls_ = num_ready_ = num_updated_ = first_ = 0;
+  told_end_ = false;
   failed_.clear();
   look_ahead_.reset();
   batches_.clear();
   return last_pass_;
 }
 
-BatchTracker::PassResult BatchTracker::end_pass() {
+void BatchTracker::end_pass() {
   const std::scoped_lock lock(mutex_);
-  if (!active_) return {.missed = std::exchange(num_unreported_, 0)};
-  drop_finished();
-  // Now also those that are still held, or that lie behind a held one.
-  if (shape_) {
-    const std::size_t settled = num_updated_ + num_missed_;
-    num_unreported_ += num_handed_out() - std::min(num_handed_out(), settled);
-  } else {
-    const bool all_asked_for = num_ready_ == 0 && is_exhausted();
-    num_unreported_ += static_cast<std::size_t>(
-        std::count_if(batches_.begin(), batches_.end(), [&](const Batch& batch) {
-          const bool gone = batch.stage == Stage::ready && batch.ticket.expired();
-          return batch.num_updated == 0 && (gone || all_asked_for);
-        }));
-  }
+  if (!active_) return;
   active_ = false;
-  return {.missed = std::exchange(num_unreported_, 0),
-          .exhausted = is_exhausted(),
-          .had_updates = num_updated_ > 0};
+  if (is_under_way() && has_ended()) {
+    for (Batch& batch : batches_) batch.passed = true;
+  }
+  if (is_under_way()) drop_finished();
 }
 
 std::uint64_t BatchTracker::pass() const {
@@ -82,7 +71,10 @@ std::optional<std::vector<std::size_t>> BatchTracker::next(std::size_t batch_siz
     }
   }
   const std::size_t count = std::min(batch_size, order_.size() - cursor_);
-  if (count == 0 || (shape_ && shape_->drop_last && count < batch_size)) return std::nullopt;
+  if (count == 0 || (shape_ && shape_->drop_last && count < batch_size)) {
+    told_end_ = true;
+    return std::nullopt;
+  }
   const auto samples = order_.subspan(cursor_, count);
   batches_.push_back({.indices = {samples.begin(), samples.end()}, .end = cursor_ + count});
   cursor_ += count;
@@ -141,7 +133,7 @@ BatchTracker::Match BatchTracker::match() {
     delivery = handed_out - 1 - std::min(*look_ahead_, handed_out - 1);
   }
   // At the first update, and at the end when the loader hands out no more: the oldest one held.
-  if (!look_ahead_ || is_exhausted()) {
+  if (!look_ahead_ || all_handed_out()) {
     while (delivery + 1 < handed_out && !is_held(number_of(delivery))) ++delivery;
   }
   const std::size_t number = number_of(delivery);
@@ -165,7 +157,9 @@ void BatchTracker::mark_updated(std::size_t number, std::size_t count, bool pass
   if (passes) {
     for (std::size_t i = 0; first_ + i < number; ++i) batches_[i].passed = true;
   }
+  pass_over_dropped();
   drop_finished();
+  updated_position_ = position_;
 }
 
 void BatchTracker::mark_updated(std::span<const SampleIndex> indices) {
@@ -189,18 +183,27 @@ void BatchTracker::mark_updated(std::span<const SampleIndex> indices) {
       for (std::size_t j = 0; j < i; ++j) batches_[j].passed = true;
     }
   }
+  pass_over_dropped();
   drop_finished();
+  updated_position_ = position_;
 }
 
-std::size_t BatchTracker::position() const {
+std::size_t BatchTracker::position() {
   const std::scoped_lock lock(mutex_);
+  settle();
   return position_;
+}
+
+std::size_t BatchTracker::resume_position() {
+  const std::scoped_lock lock(mutex_);
+  settle();
+  return told_end_ && !(shape_ && shape_->workers > 0) ? position_ : updated_position_;
 }
 
 std::size_t BatchTracker::take_missed() {
   const std::scoped_lock lock(mutex_);
-  if (active_) drop_finished();
-  return std::exchange(num_unreported_, 0);
+  settle();
+  return std::exchange(num_missed_, 0);
 }
 
 BatchTracker::Batch* BatchTracker::find(std::size_t number) {
@@ -211,15 +214,6 @@ BatchTracker::Batch* BatchTracker::find(std::size_t number) {
 bool BatchTracker::is_held(std::size_t number) {
   const Batch* batch = find(number);
   return batch != nullptr && batch->num_updated == 0 && !batch->ticket.expired();
-}
-
-bool BatchTracker::is_finished(const Batch& batch, std::size_t number) const {
-  if (batch.stage == Stage::failed || batch.passed) return true;
-  if (batch.num_updated >= batch.indices.size()) return true;
-  if (batch.stage != Stage::ready || !batch.ticket.expired()) return false;
-  // Gone, so nobody can train on it any more; unless it is gone because the loader is.
-  const std::size_t handed_out = num_handed_out();
-  return !shape_ || !shape_->ordered || (handed_out > 0 && number <= number_of(handed_out - 1));
 }
 
 std::size_t BatchTracker::num_handed_out() const {
@@ -236,9 +230,18 @@ std::size_t BatchTracker::number_of(std::size_t delivery) const {
   return delivery;
 }
 
-bool BatchTracker::is_exhausted() const {
-  if (!shape_) return cursor_ == order_.size();
+bool BatchTracker::all_handed_out() const {
   return num_handed_out() + failed_.size() == num_total_;
+}
+
+// Whether the loop has been given every batch and asked for more. With workers the loader does not
+// pass the last question on; then every batch is enough.
+bool BatchTracker::has_ended() const {
+  if (shape_ && shape_->workers > 0) return all_handed_out();
+  const bool all_made = std::none_of(batches_.begin(), batches_.end(), [](const Batch& batch) {
+    return batch.stage == Stage::requested;
+  });
+  return told_end_ && (all_made || num_ready_ == 0);
 }
 
 void BatchTracker::check_shape(bool holds, const char* what) const {
@@ -249,13 +252,39 @@ void BatchTracker::check_shape(bool holds, const char* what) const {
   }
 }
 
+// Whether the epoch counts as begun; one without any batch does.
+bool BatchTracker::is_under_way() const {
+  return num_updated_ > 0 || start_ > 0 || (shape_ && num_total_ == 0);
+}
+
+// Batches that were handed out and are gone will get no update any more.
+void BatchTracker::pass_over_dropped() {
+  std::size_t end = first_ + batches_.size();
+  if (shape_ && shape_->ordered) {
+    const std::size_t handed_out = num_handed_out();
+    end = handed_out == 0 ? first_ : std::min(end, number_of(handed_out - 1) + 1);
+  }
+  for (std::size_t number = first_; number < end; ++number) {
+    Batch& batch = batches_[number - first_];
+    if (batch.stage == Stage::ready && batch.ticket.expired()) batch.passed = true;
+  }
+}
+
+// At the end of a pass the last batches may have been passed over without a later update to show
+// it.
+void BatchTracker::settle() {
+  if (active_ && is_under_way() && has_ended()) {
+    pass_over_dropped();
+    drop_finished();
+  }
+}
+
 void BatchTracker::drop_finished() {
-  while (!batches_.empty() && is_finished(batches_.front(), first_)) {
+  while (!batches_.empty()) {
     const Batch& batch = batches_.front();
-    if (batch.num_updated == 0 && batch.stage != Stage::failed) {
-      ++num_missed_;
-      ++num_unreported_;
-    }
+    const bool failed = batch.stage == Stage::failed;
+    if (!failed && !batch.passed && batch.num_updated < batch.indices.size()) break;
+    if (!failed && batch.num_updated == 0) ++num_missed_;
     position_ = batch.end;
     batches_.pop_front();
     ++first_;

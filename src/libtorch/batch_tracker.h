@@ -40,13 +40,9 @@ class BatchTracker {
   std::uint64_t start_pass(std::span<const std::uint32_t> order, std::size_t position,
                            std::optional<LoaderShape> shape);
 
-  // How a pass ended.
-  struct PassResult {
-    std::size_t missed = 0;  // batches handed out without an update, not yet reported
-    bool exhausted = false;  // every batch was handed out
-    bool had_updates = false;
-  };
-  PassResult end_pass();
+  // Ends the pass, if there is one. If every batch was handed out, those without an update count as
+  // missed; unless no batch of the whole order had one, then the next pass may repeat them.
+  void end_pass();
 
   // Number of the running pass; 0 if there is none.
   std::uint64_t pass() const;
@@ -73,10 +69,14 @@ class BatchTracker {
   // The same for samples named by index; those that no unfinished batch holds are ignored.
   void mark_updated(std::span<const SampleIndex> indices);
 
-  // What is finished: every batch before this position of the order had its update, or will get
-  // none.
-  std::size_t position() const;
-  // Batches found without an update since the last call; each one is returned once.
+  // Where a later pass over the same order has to go on: every batch before it had its update, or
+  // was passed over. Stays at 0 as long as no batch had an update.
+  std::size_t position();
+  // The same for a run that is saved and resumed. With workers it cannot be seen whether a loop that
+  // was given the last batch passed it over or was interrupted before it; here it counts as
+  // interrupted, so the batch is handed out once more.
+  std::size_t resume_position();
+  // Batches that were passed over since the last call; each one is returned once.
   std::size_t take_missed();
 
  private:
@@ -85,18 +85,21 @@ class BatchTracker {
     std::vector<std::uint32_t> indices;
     std::size_t end = 0;  // position in the order
     Stage stage = Stage::requested;
-    bool passed = false;
+    bool passed = false;          // will get no update any more
     std::size_t num_updated = 0;  // samples
     std::weak_ptr<const BatchTicket> ticket = {};
   };
 
   Batch* find(std::size_t number);
   bool is_held(std::size_t number);
-  bool is_finished(const Batch& batch, std::size_t number) const;
   std::size_t num_handed_out() const;
   std::size_t number_of(std::size_t delivery) const;
-  bool is_exhausted() const;
+  bool all_handed_out() const;
+  bool has_ended() const;
   void check_shape(bool holds, const char* what) const;
+  bool is_under_way() const;
+  void pass_over_dropped();
+  void settle();
   void drop_finished();
 
   mutable std::mutex mutex_;
@@ -110,15 +113,16 @@ class BatchTracker {
   std::size_t num_total_ = 0;       // batches of the pass; needs a shape
   std::size_t num_prefetched_ = 0;  // calls of next() before the first batch is handed out
   std::size_t num_calls_ = 0;
+  bool told_end_ = false;  // next() returned nothing
   std::size_t num_ready_ = 0;
-  std::size_t num_updated_ = 0;  // batches
-  std::size_t num_missed_ = 0;   // batches found so far
-  std::size_t num_unreported_ = 0;
+  std::size_t num_updated_ = 0;      // batches
+  std::size_t num_missed_ = 0;       // not yet taken
   std::vector<std::size_t> failed_;  // numbers, ascending
   std::optional<std::size_t> look_ahead_;
   std::deque<Batch> batches_;  // the unfinished ones and what lies between them
   std::size_t first_ = 0;      // number of batches_.front()
   std::size_t position_ = 0;
+  std::size_t updated_position_ = 0;  // position_ after the last update
 };
 
 }  // namespace winnow::libtorch::detail

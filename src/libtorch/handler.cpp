@@ -79,7 +79,9 @@ std::size_t Handler::num_batches(std::size_t batch_size, bool drop_last) const {
 
 const Pruner& Handler::pruner() const { return state_->pruner(); }
 
-void Handler::save(const std::filesystem::path& path) const { pruner().save(path); }
+void Handler::save(const std::filesystem::path& path) const {
+  state_->save([&](const Pruner& pruner) { pruner.save(path); });
+}
 
 void Handler::load(const std::filesystem::path& path) {
   state_->load([&](Pruner& pruner) { pruner.load(path); });
@@ -120,7 +122,8 @@ detail::OptionalBatch Sampler::next(std::size_t batch_size) {
 }
 
 void Sampler::save(torch::serialize::OutputArchive& archive) const {
-  const std::vector<std::byte> bytes = state_->pruner().serialize();
+  std::vector<std::byte> bytes;
+  state_->save([&](const Pruner& pruner) { bytes = pruner.serialize(); });
   torch::Tensor tensor = torch::empty({static_cast<std::int64_t>(bytes.size())}, torch::kUInt8);
   std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
   archive.write(kArchiveKey, tensor, /*is_buffer=*/true);

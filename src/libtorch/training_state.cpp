@@ -50,16 +50,30 @@ std::uint64_t TrainingState::start_pass(std::optional<LoaderShape> shape) {
   return tracker_.start_pass(plan->order(), pruner_.position(), shape);
 }
 
+void TrainingState::save(const std::function<void(const Pruner&)>& save_pruner) {
+  settle();
+  if (tracker_.pass() == 0) return save_pruner(pruner_);
+  struct Position {
+    Pruner& pruner;
+    std::size_t before = pruner.position();
+    ~Position() { pruner.set_position(before); }
+  };
+  const Position restored{pruner_};
+  pruner_.set_position(tracker_.resume_position());
+  save_pruner(pruner_);
+}
+
 void TrainingState::load(const std::function<void(Pruner&)>& load_pruner) {
   load_pruner(pruner_);  // if it throws, the pass goes on
-  report(tracker_.end_pass().missed);
+  tracker_.end_pass();
+  report(tracker_.take_missed());
 }
 
 torch::Tensor TrainingState::update(const torch::Tensor& loss) {
   const BatchTracker::Match batch = tracker_.match();
   torch::Tensor result = book(loss, batch.indices);
   tracker_.mark_updated(batch.number, batch.indices.size(), /*passes=*/true);
-  after_update();
+  settle();
   return result;
 }
 
@@ -72,7 +86,7 @@ torch::Tensor TrainingState::update(const torch::Tensor& loss, const BatchOrigin
   }
   torch::Tensor result = book(loss, indices);
   tracker_.mark_updated(origin.ticket->number, indices.size(), /*passes=*/false);
-  after_update();
+  settle();
   return result;
 }
 
@@ -80,7 +94,7 @@ torch::Tensor TrainingState::update(const torch::Tensor& loss,
                                     std::span<const SampleIndex> indices) {
   torch::Tensor result = book(loss, indices);
   tracker_.mark_updated(indices);
-  after_update();
+  settle();
   return result;
 }
 
@@ -90,8 +104,9 @@ void TrainingState::set_epoch(std::uint64_t epoch) {
   if (is_complete()) pruner_.set_position(0);
 }
 
-std::size_t TrainingState::num_batches(std::size_t batch_size, bool drop_last) const {
+std::size_t TrainingState::num_batches(std::size_t batch_size, bool drop_last) {
   winnow::detail::require(batch_size >= 1, "Handler", "batch_size", "at least 1", batch_size);
+  settle();
   const EpochPlan* plan = pruner_.plan();
   if (plan != nullptr && !is_complete()) {
     const std::size_t left = plan->size() - pruner_.position();
@@ -103,7 +118,7 @@ std::size_t TrainingState::num_batches(std::size_t batch_size, bool drop_last) c
 }
 
 std::size_t TrainingState::missed_updates() {
-  report(tracker_.take_missed());
+  settle();
   return num_missed_;
 }
 
@@ -137,7 +152,7 @@ void TrainingState::report(std::size_t num_missed) {
   if (callback_) callback_(num_missed, pruner_.plan() == nullptr ? 0 : pruner_.plan()->epoch());
 }
 
-void TrainingState::after_update() {
+void TrainingState::settle() {
   if (tracker_.pass() == 0) return;
   pruner_.set_position(tracker_.position());
   report(tracker_.take_missed());
@@ -145,12 +160,9 @@ void TrainingState::after_update() {
 
 void TrainingState::end_pass() {
   if (tracker_.pass() == 0) return;
-  const BatchTracker::PassResult result = tracker_.end_pass();
-  // A pass in which nothing was trained on leaves the epoch where it was.
-  if (result.had_updates || tracker_.position() == pruner_.plan()->size()) {
-    pruner_.set_position(result.exhausted ? pruner_.plan()->size() : tracker_.position());
-  }
-  report(result.missed);
+  tracker_.end_pass();
+  pruner_.set_position(tracker_.position());
+  report(tracker_.take_missed());
 }
 
 bool TrainingState::is_complete() const {

@@ -21,10 +21,14 @@ class TrainingState {
   explicit TrainingState(Pruner pruner) : pruner_(std::move(pruner)) {}
 
   BatchTracker& tracker() { return tracker_; }
-  const Pruner& pruner() const { return pruner_; }
+  const Pruner& pruner() {
+    settle();
+    return pruner_;
+  }
 
   // Sampler: see there. start_pass returns the number of the pass.
   std::uint64_t start_pass(std::optional<LoaderShape> shape);
+  void save(const std::function<void(const Pruner&)>& save_pruner);
   void load(const std::function<void(Pruner&)>& load_pruner);
 
   // Handler: see there.
@@ -32,7 +36,7 @@ class TrainingState {
   torch::Tensor update(const torch::Tensor& loss, const BatchOrigin& origin);
   torch::Tensor update(const torch::Tensor& loss, std::span<const SampleIndex> indices);
   void set_epoch(std::uint64_t epoch);
-  std::size_t num_batches(std::size_t batch_size, bool drop_last) const;
+  std::size_t num_batches(std::size_t batch_size, bool drop_last);
   std::size_t missed_updates();
   void on_missed_updates(std::function<void(std::size_t, std::uint64_t)> callback) {
     callback_ = std::move(callback);
@@ -42,7 +46,8 @@ class TrainingState {
   template <typename Index>
   torch::Tensor book(const torch::Tensor& loss, std::span<const Index> indices);
   void report(std::size_t num_missed);
-  void after_update();
+  // Takes over from the tracker what is finished.
+  void settle();
   void end_pass();
   bool is_complete() const;
 

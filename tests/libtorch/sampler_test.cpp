@@ -232,6 +232,40 @@ TEST_P(Resume, GoesOnExactlyAfterASaveAtAnyBatch) {
   }
 }
 
+// A loop that leaves out the last batch of every epoch, for instance because it is smaller.
+TEST_P(Resume, GoesOnExactlyAfterASaveBehindASkippedLastBatch) {
+  const auto options = DataLoaderOptions(16).workers(GetParam());
+  const auto train = [&](Handler& handler, std::uint64_t num_epochs, Trace& trace) {
+    auto loader = torch::data::make_data_loader(handler.wrap(CodedDataset(kSize)),
+                                                handler.sampler(options), options);
+    std::uint64_t passes = 0;
+    while (handler.progress() < static_cast<double>(num_epochs) / kEpochs) {
+      EXPECT_LE(++passes, num_epochs + 1) << "an epoch was repeated";
+      for (auto& batch : *loader) {
+        if (batch.sample_indices.size() < 16) continue;
+        handler.update(batch.losses.mean());
+        trace.batches.push_back(batch.sample_indices);
+      }
+    }
+  };
+  Trace whole;
+  Handler reference(options_for(kSize, kEpochs));
+  train(reference, kEpochs, whole);
+  const winnow::test::ScratchFolder folder;
+  for (std::uint64_t stop = 1; stop < kEpochs; ++stop) {
+    Trace trace;
+    Handler first(options_for(kSize, kEpochs));
+    train(first, stop, trace);
+    first.save(folder / "state");
+    EXPECT_DOUBLE_EQ(first.progress(), static_cast<double>(stop) / kEpochs);  // as before
+    Handler second(options_for(kSize, kEpochs));
+    second.load(folder / "state");
+    train(second, kEpochs, trace);
+    EXPECT_EQ(trace.batches, whole.batches) << "stopped after epoch " << stop;
+    EXPECT_EQ(second.pruner().scores(), reference.pruner().scores());
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Workers, Resume, ::testing::Values(0, 1, 4));
 
 TEST(Sampler, SavesAndLoadsThroughLibTorchsArchives) {

@@ -87,9 +87,9 @@ TEST(MakeBatch, AugmentationDependsOnSeedEpochAndSampleAlone) {
 // below 1e-7 for the whole test).
 TEST(MakeBatch, OffsetsAndFlipsAreUniform) {
   Dataset data;
-  data.images = torch::zeros({1, 1, 9, 9}, torch::kUInt8);
-  data.images.index_put_({0, 0, 4, 4}, 255);  // the only bright pixel shows the offset
-  data.images.index_put_({0, 0, 4, 5}, 128);  // and its neighbour the direction
+  data.images = torch::zeros({1, 1, 15, 21}, torch::kUInt8);
+  data.images.index_put_({0, 0, 7, 10}, 255);  // the brightest pixel shows the offset
+  data.images.index_put_({0, 0, 7, 11}, 128);  // and its neighbour the direction
   data.labels = torch::zeros({1}, torch::kInt64);
   data.mean = {0.0F};
   data.stddev = {1.0F};
@@ -98,15 +98,15 @@ TEST(MakeBatch, OffsetsAndFlipsAreUniform) {
   int flips = 0;
   const int draws = 4000;
   for (int epoch = 0; epoch < draws; ++epoch) {
-    const torch::Tensor image = make_batch(data, std::vector<std::size_t>{0}, {.seed = 1},
-                                           static_cast<std::uint64_t>(epoch))
-                                    .data[0][0];
+    const Batch batch = make_batch(data, std::vector<std::size_t>{0}, {.seed = 1},
+                                   static_cast<std::uint64_t>(epoch));
+    const torch::Tensor image = batch.data[0][0];
     const auto bright = image.argmax().item<std::int64_t>();
-    ++rows[static_cast<std::size_t>(bright / 9)];
-    const std::int64_t column = bright % 9;
-    const bool flipped = column > 0 && image[bright / 9][column - 1].item<float>() > 0.4F;
-    const std::int64_t unflipped = flipped ? 8 - column : column;
-    ++columns[static_cast<std::size_t>(unflipped)];
+    const std::int64_t row = bright / 21;
+    const std::int64_t column = bright % 21;
+    const bool flipped = image[row][column - 1].item<float>() > 0.4F;
+    ++rows.at(static_cast<std::size_t>(row - 3));
+    ++columns.at(static_cast<std::size_t>((flipped ? 20 - column : column) - 6));
     flips += flipped ? 1 : 0;
   }
   const auto expect_near = [&](int count, double share) {

@@ -107,8 +107,8 @@ TEST(Idx, RefusesWhatDoesNotMatchItsHeader) {
   expect_refused({}, "not an IDX file");
   expect_refused({0, 0, 9, 1, 0, 0, 0, 0}, "not an IDX file");
   expect_refused({0, 0, 8, 3, 0, 0}, "header is cut short");
-  expect_refused(idx_bytes({3}, {1, 2}), "cut short");
-  expect_refused(idx_bytes({3}, {1, 2, 3, 4}), "size must be 11");
+  expect_refused(idx_bytes({3}, {1, 2}), "size must be 11 by its header, got 10");
+  expect_refused(idx_bytes({3}, {1, 2, 3, 4}), "size must be 11 by its header, got 12");
   expect_refused(idx_bytes({0xffffffff, 0xffffffff, 0xffffffff}, {1}), "cut short");
 }
 
