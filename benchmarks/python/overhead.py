@@ -2,11 +2,11 @@
 """What the Python package costs on top of the core.
 
 Two figures, each with its limit:
-- update: one handler.update(loss) on a scalar CPU tensor with a batch of 128 of a million samples, beyond
-  the one tensor product that weights the loss. The loop is a real DataLoader without workers; update and
-  product are timed in turn, batch by batch, and the medians are compared.
-- plan: from the end of an epoch to the first index of the next one, for a million samples, against the
-  core's own time for the same scores (core_bench). Least times are compared.
+- update: one handler.update(loss) on a scalar CPU tensor with a batch of 128 of a million samples,
+  beyond the one tensor product that weights the loss. The loop is a real DataLoader without
+  workers; update and product are timed in turn, batch by batch, and the medians are compared.
+- plan: from the end of an epoch to the first index of the next one, for a million samples, against
+  the core's own time for the same scores (core_bench). Least times are compared.
 
   benchmarks/python/overhead.py                     a table
   benchmarks/python/overhead.py --json result.json  also the figures, with machine and versions
@@ -172,7 +172,8 @@ def main():
     if args.json:
         versions = {"winnow": winnow.__version__, "torch": torch.__version__,
                     "python": platform.python_version(), "machine": platform.platform()}
-        args.json.write_text(json.dumps({"versions": versions, "figures": figures}, indent=1) + "\n")
+        result = {"versions": versions, "figures": figures}
+        args.json.write_text(json.dumps(result, indent=1) + "\n")
     is_within = figures["update"]["beyond_product_us"] <= UPDATE_LIMIT_US and all(
         plan["ratio"] <= PLAN_LIMIT for name, plan in figures.items() if name != "update")
     return 0 if is_within else 1

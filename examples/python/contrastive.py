@@ -1,7 +1,7 @@
 """A contrastive loss (InfoNCE): one scalar for the batch, which has no losses per sample.
 
-The loss of a pair depends on the whole batch, so that InfoBatch alone could not be used; the mean loss
-of the batch is all that there is, and all that BLS and BLR need.
+The loss of a pair depends on the whole batch, so that InfoBatch alone could not be used; the mean
+loss of the batch is all that there is, and all that BLS and BLR need.
 """
 
 import argparse

@@ -20,7 +20,8 @@ class Boxes(Dataset):
         generator = torch.Generator().manual_seed(0)
         self.num_boxes = torch.randint(1, 5, (size,), generator=generator)
         self.boxes = torch.rand(size, 4, 4, generator=generator)
-        noise = torch.randn(size, 16, generator=generator) * torch.rand(size, 1, generator=generator)
+        noise = torch.randn(size, 16, generator=generator)
+        noise *= torch.rand(size, 1, generator=generator)
         self.features = self.boxes.flatten(1) + 0.3 * noise
 
     def __len__(self):

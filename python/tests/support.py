@@ -1,7 +1,7 @@
 """Data sets, loops and expectations that the tests share.
 
-The loss of a batch is the mean of a number that depends on the index alone, so that it is known exactly
-which scores must come out.
+The loss of a batch is the mean of numbers that depend on the index alone, so that it is known
+exactly which scores must come out.
 """
 
 from __future__ import annotations

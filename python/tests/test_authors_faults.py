@@ -2,23 +2,23 @@
 
 Each test is one that such a script fails and that this package passes:
 
-| fault                                                               | test                         |
-|---------------------------------------------------------------------|------------------------------|
-| weights of the last pruned epoch stay if delta * E is not whole     | weights_are_1_in_annealing   |
-| indices travel as floats: wrong from 2^24 (fp32), 256 (bf16)        | indices_are_exact            |
-| a loader that fetches ahead shifts every score by one batch         | lookahead                    |
-| one NaN loss switches pruning off for good                          | a_bad_batch                  |
-| the in-place product breaks sqrt, exp and logsumexp in backward     | backward_works               |
-| the in-place product changes the loss that the user logs            | what_the_user_logs           |
-| pickle and deepcopy recurse without end                             | copies                       |
-| numpy is seeded with the epoch: user seeds are overwritten          | global_random_state          |
-| a rounded mean marks equal scores as easy and doubles epoch 0       | constant_scores              |
-| samples never seen look like the easiest of all                     | unscored_samples             |
-| every iter() is a new epoch                                         | iterating_again              |
-| k-means fails or makes empty groups with few distinct scores        | fewer_distinct_scores        |
-| the data set returns (index, sample): a collate function breaks     | a_custom_collate_function    |
-| importing it overwrites DataLoader's __next__ for everybody         | other_loaders                |
-| a run cannot be resumed                                             | test_state.py, test_training |
+| fault                                                           | test                         |
+|-----------------------------------------------------------------|------------------------------|
+| weights of the last pruned epoch stay if delta * E is not whole | weights_are_1_in_annealing   |
+| indices travel as floats: wrong from 2^24 (fp32), 256 (bf16)    | indices_are_exact            |
+| a loader that fetches ahead shifts every score by one batch     | lookahead                    |
+| one NaN loss switches pruning off for good                      | a_bad_batch                  |
+| the in-place product breaks sqrt, exp and logsumexp in backward | backward_works               |
+| the in-place product changes the loss that the user logs        | what_the_user_logs           |
+| pickle and deepcopy recurse without end                         | copies                       |
+| numpy is seeded with the epoch: user seeds are overwritten      | global_random_state          |
+| a rounded mean marks equal scores as easy and doubles epoch 0   | constant_scores              |
+| samples never seen look like the easiest of all                 | unscored_samples             |
+| every iter() is a new epoch                                     | iterating_again              |
+| k-means fails or makes empty groups with few distinct scores    | fewer_distinct_scores        |
+| the data set returns (index, sample): a collate function breaks | a_custom_collate_function    |
+| importing it overwrites DataLoader's __next__ for everybody     | other_loaders                |
+| a run cannot be resumed                                         | test_state.py, test_training |
 """
 
 import copy

@@ -177,16 +177,19 @@ def test_a_first_epoch_left_early_is_booked_exactly_behind_a_lookahead(make_hand
 
 @pytest.mark.parametrize("loader", LOADERS)
 def test_evaluation_in_between_changes_nothing(make_handler, loader):
-    handler = make_handler(epochs=2)
+    handler = make_handler(epochs=3)
     other = make_handler(50, epochs=2)
     batches = make_loader(handler, **LOADERS[loader])
     expected = ExpectedScores(len(handler))
     for _ in range(2):
         for step, batch in enumerate(batches):
+            order = torch.from_numpy(handler.plan.order.astype(np.int64))
             if step % 4 == 1:
                 assert len(list(DataLoader(handler, batch_size=16))) == 7  # same data, no sampler
                 assert len(list(make_loader(other))) == 7
-                assert len(list(make_loader(handler))) == len(batches)  # the same sampler, nested
+                nested = [b[0].tolist() for b in make_loader(handler)]  # the same sampler
+                assert nested == [b.tolist() for b in torch.split(order, 8)]
+                assert len(batches) == len(nested)
             indices = support.indices_of(batch)
             loss = support.batch_loss(indices)
             handler.update(loss)

@@ -1,7 +1,8 @@
 """Bookings are exact in random loops: any sizes, wrappers, missed updates, early ends and resumes.
 
-Left out is only what cannot be known: which one of the last batches behind a lookahead was missed, and
-whether a wrapper fetches ahead if in the first epoch the first updates are missing and the last as well.
+Left out is only what cannot be known: which one of the last batches behind a lookahead was missed,
+and whether a wrapper fetches ahead if both the first and the last updates of its first epoch are
+missing.
 """
 
 import random

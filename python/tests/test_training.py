@@ -53,7 +53,7 @@ class Training:
         }
 
     def run(self, first_epoch=0, interrupt_at=None, path=None):
-        """Trains to the end, or saves after `interrupt_at` batches and stops. Returns the losses."""
+        """Trains to the end, or saves and stops after `interrupt_at` batches; gives the losses."""
         losses = []
         for epoch in range(first_epoch, EPOCHS):
             self.handler.sampler.set_epoch(epoch)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, List
 from ._core import EpochPlan, Pruner, __version__, policies, scores
 
 if TYPE_CHECKING:
-    from ._run import MissedUpdateWarning
+    from ._missed import MissedUpdateWarning
     from .handler import Handler
     from .lr import ProgressLR, lr_by_progress
     from ._methods import BLR, BLS, InfoBatch, SeTa, methods, prune
@@ -31,7 +31,7 @@ _LAZY = {
     "BatchSampler": "samplers",
     "Handler": "handler",
     "InfoBatch": "_methods",
-    "MissedUpdateWarning": "_run",
+    "MissedUpdateWarning": "_missed",
     "ProgressLR": "lr",
     "Sampler": "samplers",
     "SeTa": "_methods",

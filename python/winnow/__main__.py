@@ -39,10 +39,10 @@ def _options(options: List[OptionInfo]) -> str:
 
 def print_methods() -> None:
     """Lists the registered policies and scores with their options."""
-    named = policies().items()
-    _print_table("Policies", [(n, info["summary"] + _options(info["options"])) for n, info in named])
-    scored = scores().items()
-    _print_table("Scores", [(n, info["summary"] + _options(info["options"])) for n, info in scored])
+    rows = [(name, i["summary"] + _options(i["options"])) for name, i in policies().items()]
+    _print_table("Policies", rows)
+    rows = [(name, i["summary"] + _options(i["options"])) for name, i in scores().items()]
+    _print_table("Scores", rows)
     print('\nmethod= takes a policy, or one with "bls-" or "blr-" in front: bls-infobatch')
 
 

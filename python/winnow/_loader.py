@@ -1,9 +1,9 @@
 """Who iterates over a sampler, and how many batches it has handed out.
 
-Nothing is patched. A sampler that is asked for an iterator looks at the frames above it: torch's own
-BatchSampler tells the batch size, and the DataLoader's iterator, if it has workers, counts the
-batches that it has handed out (those that failed to load as well). Both are only read. Without
-workers a batch is handed out as soon as it is drawn, so that drawn batches are counted.
+Nothing is patched. A sampler that is asked for an iterator looks at the frames above it: torch's
+own BatchSampler tells the batch size, and the DataLoader's iterator, if it has workers, counts the
+batches that it has handed out, those that failed to load as well. Both are only read. Without
+workers a batch is handed out as soon as it is drawn, so drawn batches are counted.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def count_batches(caller: "Caller") -> DrawCount:
 
 
 class Consumer:
-    """The function that iterates over the loader: the user's loop, or a wrapper around the loader."""
+    """The function that iterates over the loader: the user's loop, or a wrapper."""
 
     def __init__(self, frame: Optional[FrameType]) -> None:
         self.code: Optional[CodeType] = frame.f_code if frame is not None else None

@@ -10,6 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from ._core import Pruner
+
 
 def check(loss: Any) -> int:
     """Number of dimensions of a loss: 0 for the mean of a batch, 1 for one loss per sample."""
@@ -33,6 +35,20 @@ def check(loss: Any) -> int:
     return num_dimensions
 
 
+def check_count(loss: Any, num_dimensions: int, count: int, pruner: Pruner) -> None:
+    """Raises ValueError unless a loss fits a batch of `count` samples and the score."""
+    if num_dimensions == 1 and len(loss) != count:
+        raise ValueError(
+            f"update: losses must be as many as the samples of the batch ({count}), got "
+            f"{len(loss)}; if the batch was filtered, pass indices="
+        )
+    if num_dimensions == 0 and pruner.needs_sample_losses:
+        raise ValueError(
+            f"update: score {pruner.options['score']} needs one loss per sample, got the mean of "
+            f"{count}; winnow.BLS(...).proxy() works with the mean"
+        )
+
+
 def to_host(loss: Any) -> Any:
     """A float or a float32 array of its own; waits for the device that computes the loss."""
     if isinstance(loss, Tensor):
@@ -43,7 +59,7 @@ def to_host(loss: Any) -> Any:
 
 
 def to_indices(indices: Any) -> Any:
-    """Indices of any kind as an array in host memory, without a copy where they are there already."""
+    """Indices of any kind as an array in host memory; not copied if they are there already."""
     if isinstance(indices, Tensor):
         return indices.detach().cpu().numpy()
     if hasattr(indices, "__dlpack__") and not hasattr(indices, "__array__"):
@@ -91,8 +107,8 @@ def start_copy(loss: Any) -> DelayedLoss:
         return DelayedLoss(loss.detach().clone())
     copy = torch.empty(loss.shape, dtype=loss.dtype, pin_memory=True)
     copy.copy_(loss.detach(), non_blocking=True)
-    event = torch.cuda.Event()
-    event.record()
+    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    event.record()  # type: ignore[no-untyped-call]
     return DelayedLoss(copy, event)
 
 

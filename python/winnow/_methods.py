@@ -158,7 +158,7 @@ class Proxy:
             raise TypeError(f"{type(self).__name__}: takes a handler, got {type(handler)}")
         if handler.plan is not None:
             raise ValueError(f"{type(self).__name__}: the handler must not have started its run")
-        settings: Dict[str, Any] = {**handler.options, "score": score, "score_options": dict(options)}
+        settings = dict(handler.options, score=score, score_options=dict(options))
         self._handler = handler
         self._pruner = Pruner(**settings)
 
@@ -253,8 +253,8 @@ def _split_options(
     for name, value in options.items():
         owners = [owner for owner, names in known.items() if name in names]
         if not owners:
-            listed = "; ".join(f"{owner} has {', '.join(n) or 'none'}" for owner, n in known.items())
-            raise TypeError(f"prune: unknown option {name}: {listed}")
+            listed = [f"{owner} has {', '.join(names) or 'none'}" for owner, names in known.items()]
+            raise TypeError(f"prune: unknown option {name}: {'; '.join(listed)}")
         for owner in owners:
             split[owner][name] = _number(name, value)
     return split[policy], split[score]

@@ -1,14 +1,15 @@
 """One pass over a sampler: on which batch is a loss to be booked?
 
-A loader delivers batches 0, 1, 2, ... of the pass in order. When an update comes, the loop is on the
-batch that was delivered last, or `ahead` batches before it if a wrapper fetches ahead (Accelerate and
-timm fetch one batch ahead). `ahead` is constant during a pass, except that at the end nothing is left
-to fetch: the last ahead + 1 batches are all worked on when everything has been delivered.
+A loader delivers batches 0, 1, 2, ... of the pass in order. When an update comes, the loop is on
+the batch that was delivered last, or `ahead` batches before it if a wrapper fetches ahead, as those
+of Accelerate and timm do by one batch. `ahead` is constant during a pass, except that at the end
+nothing is left to fetch: the last ahead + 1 batches, the tail, are all worked on when everything
+has been delivered.
 
 If more than one batch had been delivered at the first update, either a wrapper fetches ahead or the
-first updates were left out. That shows at the end of the pass (ahead + 1 batches, or one, are updated
-when everything has been delivered), so losses are held until then, once per loop: afterwards the answer
-is known. A batch that an update does not belong to is never scored with it.
+first updates were left out. The tail tells: ahead + 1 batches are updated in it. So losses are held
+until then, once per loop; afterwards the answer is known. What the pass does not tell is not booked
+at all, rather than on a batch that it may not belong to.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ class Pass:
         return self.source.refusal()
 
     def locate(self, frame: FrameType) -> Tuple[int, int]:
-        """The batch that an update called from `frame` belongs to, and its first sample in the plan.
+        """The batch that an update called from `frame` belongs to, and its first sample.
 
         Requires: refusal() is None.
         """
@@ -142,7 +143,7 @@ class Pass:
         return batch, self.start + batch * self.batch_size
 
     def record(self, batch: int, loss: Any) -> None:
-        """Takes the loss of an update that locate() put on `batch`; None if it is booked already."""
+        """Takes the loss of an update that locate() put on `batch`; None if it is booked."""
         self.trained = True
         delivered = self.num_delivered
         if delivered >= self.num_batches:
@@ -169,7 +170,7 @@ class Pass:
         self.expected = following if following < self.num_batches else NEVER
 
     def settle(self, final: bool) -> None:
-        """Books what is held: on the evidence of the whole pass if it is over, else on the likeliest."""
+        """Books what is held: by what the pass has told if it is over, else as is likeliest."""
         held, self._held = self._held, []
         if not held:
             return

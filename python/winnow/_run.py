@@ -1,9 +1,8 @@
-"""Run: the epochs, passes and bookings of one training run; what a Handler and its samplers share."""
+"""Run: the epochs, passes and bookings of a training run; shared by a handler and its samplers."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from functools import partial
 from types import CodeType, FrameType
 from typing import Any, Dict, Iterator, List, Optional, Tuple
@@ -14,13 +13,19 @@ from . import _losses
 from ._core import Pruner
 from ._loader import Caller
 from ._losses import DelayedBookings, DelayedLoss
+from ._missed import MissedUpdates
 from ._pass import Pass
 
+_KEPT_BY_COPIES = (
+    "pruner",
+    "batch_size",
+    "drop_last",
+    "missed",
+    "_given_batches",
+    "_lookahead",
+    "_delayed",
+)
 _CHUNK = 1024  # samples drawn at once where it is not known how many make a batch
-
-
-class MissedUpdateWarning(UserWarning):
-    """Batches were delivered for which update() was not called."""
 
 
 class Run:
@@ -31,7 +36,7 @@ class Run:
         step: pruner.step, for the ordinary update.
         current: The pass over the sampler that updates belong to.
         batch_size: Samples per batch as given by the user or as last seen.
-        num_missed_updates: Batches delivered without an update.
+        missed: The batches delivered without an update.
     """
 
     def __init__(
@@ -45,11 +50,10 @@ class Run:
     ) -> None:
         self.batch_size = batch_size
         self.drop_last = drop_last
-        self.num_missed_updates = 0
+        self.missed = MissedUpdates()
         self._given_batches = None if batch_size is None else (batch_size, drop_last)
         self._lookahead = lookahead
         self._delayed = delayed
-        self._has_warned = False
         self.set_pruner(pruner)
 
     def set_pruner(self, pruner: Pruner) -> None:
@@ -76,9 +80,7 @@ class Run:
 
     def __getstate__(self) -> Dict[str, Any]:
         self.settle()
-        kept = ("pruner", "batch_size", "drop_last", "num_missed_updates", "_given_batches",
-                "_lookahead", "_delayed", "_has_warned")
-        return {name: self.__dict__[name] for name in kept}
+        return {name: self.__dict__[name] for name in _KEPT_BY_COPIES}
 
     def __setstate__(self, state: Dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -90,8 +92,8 @@ class Run:
             raise ValueError(
                 f"set_epoch: epoch must be in [0, {self.pruner.num_epochs}), got {epoch}"
             )
-        is_saved = self._resume is not None and self._resume[0] == epoch
-        self._coming = self._resume if self._resume is not None and is_saved else (epoch, 0)
+        saved = self._resume
+        self._coming = saved if saved is not None and saved[0] == epoch else (epoch, 0)
         self._asked_for = True
 
     # Iterating.
@@ -166,13 +168,14 @@ class Run:
     def _start_epoch(self, epoch: int) -> None:
         if epoch >= self.pruner.num_epochs:
             raise ValueError(
-                f"sampler: all {self.pruner.num_epochs} epochs of the run are done; make the handler "
-                "with more epochs, or call set_epoch to repeat one"
+                f"sampler: all {self.pruner.num_epochs} epochs of the run are done; make the "
+                "handler with more epochs, or call set_epoch to repeat one"
             )
         if epoch != self.pruner.epoch:
             self._finish()
             self.pruner.start_epoch(epoch)
             self._plan_token = object()
+            self._resume = None
 
     def _finish(self) -> None:
         """All passes are over."""
@@ -181,6 +184,14 @@ class Run:
             self._report_missed(done)
         self._outer = []
         self._bookings.book_all()
+
+    def _innermost(self) -> Optional[Pass]:
+        """The current pass, after loops that ended without an update have given way."""
+        while self.current is not None and not self.current.trained and self._outer:
+            if self.current.is_in_use():
+                break
+            self.current = self._outer.pop()
+        return self.current
 
     def _passes(self) -> List[Pass]:
         return self._outer if self.current is None else [*self._outer, self.current]
@@ -203,7 +214,7 @@ class Run:
 
     def shown_epoch(self) -> Tuple[int, int]:
         """Epoch and first sample of the running pass, or of the coming one if none is running."""
-        current = self.current
+        current = self._innermost()
         if current is not None and current.trained and not self._asked_for and current.is_in_use():
             return current.epoch, current.start
         if self._coming[0] >= self.pruner.num_epochs:
@@ -239,12 +250,12 @@ class Run:
         """Any update but the ordinary one that Handler.update does itself."""
         num_dimensions = _losses.check(loss)
         if indices is not None:
-            return self._update_explicitly(loss, num_dimensions, indices, frame)
+            return self._update_at(loss, num_dimensions, indices, frame)
         current = self._pass_of_update()
         batch, begin = current.locate(frame)
         assert current.batch_size is not None
         count = min(current.batch_size, current.size - begin)
-        self._check_loss(loss, num_dimensions, count)
+        _losses.check_count(loss, num_dimensions, count, self.pruner)
         self._bookings.book_arrived()
         self._mark_trained(current)
         current.record(batch, _losses.start_copy(loss) if self._delayed else _losses.to_host(loss))
@@ -256,11 +267,7 @@ class Run:
         return _losses.apply_weights(loss, self.pruner.weights_planned(begin, count))
 
     def _pass_of_update(self) -> Pass:
-        current = self.current
-        while current is not None and not current.trained and self._outer:
-            if current.is_in_use():
-                break
-            current = self.current = self._outer.pop()
+        current = self._innermost()
         reason = "no batch of this handler's sampler has been delivered"
         if current is not None:
             refusal = current.refusal()
@@ -274,29 +281,16 @@ class Run:
             "order, pass its batch_size= to the handler"
         )
 
-    def _check_loss(self, loss: Any, num_dimensions: int, count: int) -> None:
-        if num_dimensions == 1 and len(loss) != count:
-            raise ValueError(
-                f"update: losses must be as many as the samples of the batch ({count}), got "
-                f"{len(loss)}; if the batch was filtered, pass indices="
-            )
-        if num_dimensions == 0 and self.pruner.needs_sample_losses:
-            raise ValueError(
-                f"update: score {self.pruner.options['score']} needs one loss per sample, got the "
-                f"mean of {count}; winnow.BLS(...).proxy() works with the mean"
-            )
-
-    def _update_explicitly(
-        self, loss: Any, num_dimensions: int, indices: Any, frame: FrameType
-    ) -> Any:
+    def _update_at(self, loss: Any, num_dimensions: int, indices: Any, frame: FrameType) -> Any:
         chosen = _losses.to_indices(indices)
-        self._check_loss(loss, num_dimensions, len(chosen))
+        _losses.check_count(loss, num_dimensions, len(chosen), self.pruner)
         if self.pruner.epoch is None:
             self._start_epoch(0)
         weights = self.pruner.weights_of(chosen)
         self._bookings.book_arrived()
         if self._delayed:
-            self._bookings.add(_losses.start_copy(loss), partial(self.pruner.observe, chosen))
+            book = partial(self.pruner.observe, chosen.copy())
+            self._bookings.add(_losses.start_copy(loss), book)
         else:
             self.pruner.observe(chosen, _losses.to_host(loss))
         self._count_explicit(len(chosen), frame)
@@ -307,7 +301,7 @@ class Run:
 
     def _count_explicit(self, num_samples: int, frame: FrameType) -> None:
         """Moves the position past a batch that was booked by its indices."""
-        current = self.current
+        current = self._innermost()
         if current is None or current.num_delivered == 0:
             return
         self._mark_trained(current)
@@ -341,17 +335,6 @@ class Run:
             self.pruner.observe_planned(begin, count, loss)
 
     def _report_missed(self, current: Pass) -> None:
-        num_new, current.num_missed_reported = (
-            current.num_missed - current.num_missed_reported,
-            current.num_missed,
-        )
-        self.num_missed_updates += num_new
-        if num_new > 0 and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(
-                f"update() was not called for {num_new} delivered batch(es) of epoch "
-                f"{current.epoch}; they are not scored. Further ones are counted in "
-                "handler.num_missed_updates without a warning",
-                MissedUpdateWarning,
-                stacklevel=4,
-            )
+        num_new = current.num_missed - current.num_missed_reported
+        current.num_missed_reported += num_new
+        self.missed.add(num_new, current.epoch)

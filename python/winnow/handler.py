@@ -107,8 +107,8 @@ class Handler(Dataset):  # type: ignore[type-arg]
         return self.dataset[index]
 
     def __getattr__(self, name: str) -> Any:
-        # From __dict__, because a copy in the making has no data set yet. Special methods are those of
-        # the handler, except torch's __getitems__, which must be there only if the data set has it.
+        # From __dict__, because a copy in the making has no data set yet. Special methods are the
+        # handler's own, except torch's __getitems__, which is there only if the data set has it.
         dataset = self.__dict__.get("dataset")
         if dataset is None or (name.startswith("__") and name != "__getitems__"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name}")
@@ -229,7 +229,7 @@ class Handler(Dataset):  # type: ignore[type-arg]
     def num_missed_updates(self) -> int:
         """Batches that were delivered but for which update() was not called."""
         self._run.settle()
-        return self._run.num_missed_updates
+        return self._run.missed.count
 
     # State.
 
@@ -243,7 +243,7 @@ class Handler(Dataset):  # type: ignore[type-arg]
         return {
             "version": torch.tensor(STATE_VERSION),
             "pruner": torch.from_numpy(pruner.copy()),
-            "num_missed_updates": torch.tensor(self._run.num_missed_updates),
+            "num_missed_updates": torch.tensor(self._run.missed.count),
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
@@ -261,7 +261,7 @@ class Handler(Dataset):  # type: ignore[type-arg]
                 f"to {STATE_VERSION}"
             )
         self._run.pruner.deserialize(state["pruner"].cpu().contiguous().numpy())
-        self._run.num_missed_updates = int(state["num_missed_updates"])
+        self._run.missed.count = int(state["num_missed_updates"])
         self._run.restart_iteration()
 
     def __getstate__(self) -> Dict[str, Any]:
@@ -280,5 +280,6 @@ def _count(owner: str, name: str, value: Any, least: int) -> int:
     except TypeError:
         number = -1
     if number < least:
-        raise ValueError(f"{owner}: {name} must be a whole number of at least {least}, got {value!r}")
+        rule = f"a whole number of at least {least}"
+        raise ValueError(f"{owner}: {name} must be {rule}, got {value!r}")
     return number

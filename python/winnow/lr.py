@@ -38,8 +38,8 @@ def lr_by_progress(
     Args:
         scheduler: Any torch LR scheduler that counts steps.
         handler: The handler of the run.
-        total_steps: Length of the scheduler in steps. None: its own total_steps (OneCycleLR) or T_max
-            (CosineAnnealingLR).
+        total_steps: Length of the scheduler in steps. None: its own total_steps (OneCycleLR) or
+            T_max (CosineAnnealingLR).
 
     Example:
         >>> scheduler = OneCycleLR(optimizer, max_lr=0.1, total_steps=10_000)
