@@ -13,6 +13,7 @@
 
 #include "arguments.h"
 #include "output.h"
+#include "signals.h"
 
 namespace winnow::cli {
 
@@ -82,6 +83,8 @@ int run_program(int argc, char** argv, void (*add_commands)(CLI::App& program)) 
   try {
     run(argc, argv, add_commands);
     return 0;
+  } catch (const Interrupted& stop) {
+    return stop.exit_code();
   } catch (const UsageError& error) {
     return report(kUsage, error.what());
   } catch (const std::bad_alloc&) {

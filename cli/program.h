@@ -9,7 +9,7 @@ namespace winnow::cli {
 
 // Parses the command line and runs one of the commands that `add_commands` adds. Returns the exit
 // code: 0, 1 for a failure or 2 for a mistake on the command line, after one line on standard
-// error.
+// error; 128 + signal for a command that a signal stopped.
 int run_program(int argc, char** argv, void (*add_commands)(CLI::App& program));
 
 }  // namespace winnow::cli

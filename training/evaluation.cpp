@@ -1,0 +1,36 @@
+#include "training/evaluation.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "training/batch.h"
+
+namespace winnow::training {
+
+std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const StopRequest& stop) {
+  constexpr std::size_t kBatchSize = 500;
+  const torch::NoGradGuard no_grad;
+  model.eval();
+  double loss_sum = 0.0;
+  std::int64_t num_correct = 0;
+  std::vector<std::size_t> indices;
+  for (std::size_t begin = 0; begin < data.size(); begin += kBatchSize) {
+    if (stop && stop()) return std::nullopt;
+    indices.resize(std::min(kBatchSize, data.size() - begin));
+    std::iota(indices.begin(), indices.end(), begin);
+    const Batch batch = make_batch(data, indices);
+    const torch::Tensor logits = model.forward(batch.data);
+    loss_sum += torch::nn::functional::cross_entropy(
+                    logits, batch.target,
+                    torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))
+                    .item<double>();
+    num_correct += logits.argmax(1).eq(batch.target).sum().item<std::int64_t>();
+  }
+  const auto count = static_cast<double>(data.size());
+  return Evaluation{.loss = loss_sum / count, .accuracy = static_cast<double>(num_correct) / count};
+}
+
+}  // namespace winnow::training

@@ -1,0 +1,233 @@
+#include "training/trainer.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "detail/check.h"
+#include "training/checkpoint.h"
+#include "training/optimizer.h"
+#include "training/step_loss.h"
+#include "training/stopwatch.h"
+#include "winnow/registry.h"
+
+namespace winnow::training {
+
+namespace {
+
+using detail::concat;
+
+// Weights before the first step; no other random number of a run comes from torch.
+std::shared_ptr<Model> make_initial_model(const RunConfig& config, const Dataset& data) {
+  torch::manual_seed(config.training.seed);
+  return make_model(config.model.name, {.channels = data.channels(),
+                                        .height = data.height(),
+                                        .width = data.width(),
+                                        .num_classes = data.num_classes,
+                                        .width_factor = config.model.width});
+}
+
+Pruner make_pruner(const RunConfig& config, std::size_t num_samples) {
+  return Pruner({.num_samples = num_samples,
+                 .num_epochs = config.training.epochs,
+                 .policy = config.method.policy,
+                 .score = config.method.score,
+                 .delta = config.method.delta,
+                 .seed = config.training.seed});
+}
+
+// None instead of zeros: then the first step of a resumed run adds nothing to nothing, as the others.
+void clear_gradients(const torch::nn::Module& model) {
+  for (torch::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
+}
+
+// `count` samples at equal distances, so that a file sorted by class keeps all its classes.
+Dataset spread(const Dataset& data, std::uint64_t count) {
+  if (count == 0 || count >= data.size()) return data;
+  torch::Tensor indices = torch::empty({static_cast<std::int64_t>(count)}, torch::kInt64);
+  for (std::uint64_t k = 0; k < count; ++k) {
+    indices.data_ptr<std::int64_t>()[k] = static_cast<std::int64_t>(k * data.size() / count);
+  }
+  Dataset part = data;
+  part.images = data.images.index_select(0, indices);
+  part.labels = data.labels.index_select(0, indices);
+  return part;
+}
+
+}  // namespace
+
+DataSplits load_run_data(const DataConfig& config) {
+  const DataSplits all = load_data(config.name, {.data_dir = config.data_dir});
+  return {.train = spread(all.train, config.limit), .test = spread(all.test, config.test_limit)};
+}
+
+Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder)
+    : config_((validate(config), std::move(config))),
+      data_(&data),
+      folder_(std::move(folder)),
+      model_(make_initial_model(config_, data.train)),
+      optimizer_(make_optimizer(model_->parameters(), config_.training)),
+      pruner_(make_pruner(config_, data.train.size())),
+      uses_scores_(make_policy(config_.method.policy)->uses_scores()),
+      uses_sample_losses_(uses_scores_ && uses_sample_losses(config_.method.score)) {
+  torch::set_num_threads(static_cast<int>(config_.training.threads));
+  if (RunFolder::is_run(folder_.path())) {
+    restore();
+  } else {
+    folder_.write_config(config_, {.num_train = data.train.size(),
+                                   .num_test = data.test.size(),
+                                   .num_classes = data.train.num_classes,
+                                   .num_parameters = num_parameters(*model_),
+                                   .environment = describe_environment()});
+  }
+}
+
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+void Trainer::restore() {
+  const RunFacts facts = folder_.read_facts();
+  if (facts.num_train != data_->train.size() || facts.num_test != data_->test.size()) {
+    throw std::runtime_error(concat(folder_.path().native(), ": was begun with ", facts.num_train,
+                                    " training and ", facts.num_test,
+                                    " test samples, but the data now have ", data_->train.size(),
+                                    " and ", data_->test.size()));
+  }
+  const auto state = load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_});
+  if (!state) return;
+  metrics_ = RunFolder::read_metrics(folder_.path());
+  // The checkpoint may be one epoch ahead of metrics.jsonl, if the program died between the two.
+  if (metrics_.size() + 1 == state->epochs_done && state->last_metrics) {
+    metrics_.push_back(*state->last_metrics);
+    folder_.write_metrics(metrics_);
+  }
+  if (metrics_.size() != state->epochs_done) {
+    throw std::runtime_error(concat(folder_.path().native(), ": metrics.jsonl has ",
+                                    metrics_.size(), " epochs, but the checkpoint has ",
+                                    state->epochs_done));
+  }
+  running_ = state->running;
+  step_ = state->step;
+}
+
+Outcome Trainer::run(TrainingObserver& observer, const StopRequest& stop) {
+  while (epoch() < config_.training.epochs) {
+    if (!train_epoch(observer, stop) || !finish_epoch(observer, stop)) {
+      save(false);
+      return Outcome::interrupted;
+    }
+  }
+  return Outcome::finished;
+}
+
+bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
+  model_->train();
+  const Stopwatch planning;
+  const EpochPlan& plan = pruner_.start_epoch(epoch());
+  const double seconds = planning.seconds();
+  running_.prune_seconds += seconds;
+  running_.train_seconds += seconds;
+  while (pruner_.position() < plan.size()) {
+    if (stop && stop()) return false;
+    train_step(plan, observer);
+  }
+  return true;
+}
+
+Batch Trainer::load_batch(std::span<const std::uint32_t> indices) {
+  batch_indices_.assign(indices.begin(), indices.end());
+  const AugmentKind augment = config_.training.augment;
+  if (augment == AugmentKind::none) return make_batch(data_->train, batch_indices_);
+  return make_batch(data_->train, batch_indices_,
+                    {.flip = augment == AugmentKind::crop_flip, .seed = config_.training.seed},
+                    epoch());
+}
+
+void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
+  const Stopwatch watch;
+  const TrainingConfig& settings = config_.training;
+  const std::size_t begin = pruner_.position();
+  const std::span<const std::uint32_t> indices =
+      plan.order().subspan(begin, std::min<std::size_t>(settings.batch_size, plan.size() - begin));
+  running_.learning_rate = learning_rate_at(settings, pruner_.progress());
+  set_learning_rate(*optimizer_, running_.learning_rate);
+
+  const Batch batch = load_batch(indices);
+  clear_gradients(*model_);
+  const torch::Tensor logits = model_->forward(batch.data);
+  const StepLoss loss = make_step_loss(
+      logits, batch.target, plan, indices,
+      {.label_smoothing = settings.label_smoothing, .per_sample = uses_sample_losses_});
+  if (!std::isfinite(loss.mean_loss)) {
+    throw std::runtime_error(concat("the loss became ", loss.mean_loss, " in epoch ", epoch() + 1,
+                                    ", step ", running_.steps + 1,
+                                    "; a lower learning rate may help, this one peaks at ",
+                                    settings.learning_rate));
+  }
+  loss.objective.backward();
+  optimizer_->step();
+  observe(indices, loss);
+  pruner_.set_position(begin + indices.size());
+
+  ++step_;
+  ++running_.steps;
+  running_.samples += indices.size();
+  running_.correct += static_cast<std::uint64_t>(
+      logits.detach().argmax(1).eq(batch.target).sum().item<std::int64_t>());
+  running_.loss_sum += loss.mean_loss;
+  running_.train_seconds += watch.seconds();
+  observer.on_step({.epoch = epoch(),
+                    .num_steps = plan.num_batches(settings.batch_size),
+                    .progress = pruner_.progress(),
+                    .pruned_share = pruner_.pruned_share(),
+                    .running = running_,
+                    .indices = indices,
+                    .mean_loss = loss.mean_loss,
+                    .losses = loss.sample_losses()});
+}
+
+void Trainer::observe(std::span<const std::uint32_t> indices, const StepLoss& loss) {
+  const Stopwatch watch;
+  if (uses_sample_losses_) {
+    pruner_.observe(indices, loss.sample_losses());
+  } else if (uses_scores_) {
+    pruner_.observe(indices, loss.mean_loss);
+  }
+  running_.prune_seconds += loss.prune_seconds + watch.seconds();
+}
+
+bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) {
+  const Stopwatch watch;
+  const std::optional<Evaluation> test = evaluate(*model_, data_->test, stop);
+  if (!test) return false;
+  EpochMetrics metrics{.epoch = epoch(),
+                       .samples = running_.samples,
+                       .pruned = data_->train.size() - running_.samples,
+                       .steps = running_.steps,
+                       .train_loss = running_.mean_loss(),
+                       .train_accuracy = running_.accuracy(),
+                       .test_loss = test->loss,
+                       .test_accuracy = test->accuracy,
+                       .learning_rate = running_.learning_rate,
+                       .train_seconds = running_.train_seconds,
+                       .prune_seconds = running_.prune_seconds,
+                       .test_seconds = watch.seconds(),
+                       .scores = uses_scores_ ? make_histogram(pruner_.scores()) : std::nullopt};
+  metrics_.push_back(std::move(metrics));
+  running_ = {};
+  save(epoch() == config_.training.epochs);
+  folder_.write_metrics(metrics_);
+  observer.on_epoch(metrics_.back());
+  return true;
+}
+
+void Trainer::save(bool is_final) {
+  CheckpointState state{.step = step_, .epochs_done = metrics_.size(), .running = running_};
+  if (!metrics_.empty()) state.last_metrics = metrics_.back();
+  save_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_}, state, is_final);
+}
+
+}  // namespace winnow::training

@@ -1,0 +1,83 @@
+// Trainer: one run, from the first step to the last, with checkpoints from which it continues
+// exactly.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "training/batch.h"
+#include "training/dataset.h"
+#include "training/epoch_metrics.h"
+#include "training/evaluation.h"
+#include "training/model.h"
+#include "training/run_config.h"
+#include "training/run_folder.h"
+#include "training/training_observer.h"
+#include "winnow/pruner.h"
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace winnow::training {
+
+struct StepLoss;
+
+// All randomness comes from the seed, the epoch and the sample: the initial weights depend on the
+// seed and the model alone, and with the same number of threads the same run gives the same
+// weights. Not thread-safe; sets the number of threads of torch for the whole process.
+class Trainer {
+ public:
+  // A run in a folder that RunFolder::create made, from the start, or in one that RunFolder::open
+  // found, from its last checkpoint on. `data` must be load_run_data() of the same settings and
+  // outlive the trainer. Throws std::invalid_argument if a setting is out of range, and
+  // std::runtime_error if a checkpoint is damaged or of another run.
+  Trainer(RunConfig config, const DataSplits& data, RunFolder folder);
+  Trainer(Trainer&&) noexcept;
+  ~Trainer();
+
+  // Trains until the end, or until `stop` asks to stop, which takes one step at most. Either way
+  // the folder then has a checkpoint of the present state. Throws std::runtime_error if the loss is
+  // no longer a number.
+  Outcome run(TrainingObserver& observer, const StopRequest& stop);
+
+  const RunConfig& config() const { return config_; }
+  const RunFolder& folder() const { return folder_; }
+  Model& model() { return *model_; }
+  const Pruner& pruner() const { return pruner_; }
+  // Of the finished epochs.
+  const std::vector<EpochMetrics>& metrics() const { return metrics_; }
+
+ private:
+  bool train_epoch(TrainingObserver& observer, const StopRequest& stop);
+  void train_step(const EpochPlan& plan, TrainingObserver& observer);
+  void observe(std::span<const std::uint32_t> indices, const StepLoss& loss);
+  bool finish_epoch(TrainingObserver& observer, const StopRequest& stop);
+  Batch load_batch(std::span<const std::uint32_t> indices);
+  void save(bool is_final);
+  void restore();
+  std::uint64_t epoch() const { return metrics_.size(); }
+
+  RunConfig config_;
+  const DataSplits* data_;
+  RunFolder folder_;
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  Pruner pruner_;
+  bool uses_scores_;         // false: the policy never looks at them
+  bool uses_sample_losses_;  // true: the score is made from one loss per sample
+
+  std::vector<EpochMetrics> metrics_;
+  RunningEpoch running_;
+  std::uint64_t step_ = 0;
+  std::vector<std::size_t> batch_indices_;  // scratch of load_batch()
+};
+
+// The training and test samples that a run uses. Throws as load_data() does.
+DataSplits load_run_data(const DataConfig& config);
+
+}  // namespace winnow::training
