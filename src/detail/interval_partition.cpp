@@ -39,26 +39,50 @@ class RangeMoments {
   Moments operator()(std::size_t begin, std::size_t end) const {
     const std::size_t last = end - 1;
     if (begin == last) return table_[begin];
-    const Moments* row = row_of(begin, last);
+    const Moments* row = &table_[level_of(begin, last) * size_];
     return merge(row[begin], row[last]);
   }
 
-  // The squares alone, 0 for an empty range.
-  double cost(std::size_t begin, std::size_t end) const {
-    if (begin == end) return 0.0;
-    const std::size_t last = end - 1;
-    if (begin == last) return table_[begin].squares;
-    const Moments* row = row_of(begin, last);
-    const Moments& left = row[begin];
-    const Moments& right = row[last];
-    const double distance = (right.base - left.base) + (right.offset - left.offset);
-    return left.squares + right.squares +
-           distance * distance * left.count * right.count / (left.count + right.count);
+  // Calls use(p, squares of blocks [p, end)) for p = begin .. min(last, end).
+  template <typename Use>
+  void costs_before(std::size_t begin, std::size_t last, std::size_t end, Use use) const {
+    std::size_t p = begin;
+    while (p <= last && p + 1 < end) {
+      const std::size_t level = level_of(p, end - 1);
+      const Moments* row = &table_[level * size_];
+      const Moments right = row[end - 1];
+      const std::size_t stop = std::min(last + 1, (end - 1) >> level << level);
+      for (; p < stop; ++p) use(p, merged_squares(row[p], right));
+    }
+    if (p <= last && p + 1 == end) use(p, table_[p].squares), ++p;
+    if (p <= last && p == end) use(p, 0.0);
+  }
+
+  // Calls use(p, squares of blocks [begin, p)) for p = max(first, begin) .. last.
+  template <typename Use>
+  void costs_after(std::size_t begin, std::size_t first, std::size_t last, Use use) const {
+    std::size_t p = std::max(first, begin);
+    if (p == begin) use(p, 0.0), ++p;
+    if (p <= last && p == begin + 1) use(p, table_[begin].squares), ++p;
+    while (p <= last) {
+      const std::size_t level = level_of(begin, p - 1);
+      const Moments* row = &table_[level * size_];
+      const Moments left = row[begin];
+      const std::size_t stop = std::min(last + 1, (((begin >> level) + 2) << level) + 1);
+      for (; p < stop; ++p) use(p, merged_squares(left, row[p - 1]));
+    }
   }
 
  private:
-  const Moments* row_of(std::size_t begin, std::size_t last) const {
-    return &table_[(static_cast<std::size_t>(std::bit_width(begin ^ last)) - 1) * size_];
+  // The level whose sections have `begin` in the first and `last` in the second half.
+  static std::size_t level_of(std::size_t begin, std::size_t last) {
+    return static_cast<std::size_t>(std::bit_width(begin ^ last)) - 1;
+  }
+
+  static double merged_squares(const Moments& left, const Moments& right) {
+    const double distance = (right.base - left.base) + (right.offset - left.offset);
+    return left.squares + right.squares +
+           distance * distance * left.count * right.count / (left.count + right.count);
   }
 
   // Ranges that end or begin in the middle of an aligned section of 2^(level + 1) blocks.
@@ -106,16 +130,15 @@ class Extension {
   // Fills positions [begin, last], whose best neighbours lie in [low, high].
   void forward(std::size_t begin, std::size_t last, std::size_t low, std::size_t high) {
     const std::size_t middle = begin + (last - begin) / 2;
-    const std::size_t end = std::min(high, middle);
     std::size_t best = low;
     double best_cost = kInfinity;
-    for (std::size_t p = low; p <= end; ++p) {
-      const double cost = from_.cost(p) + ranges_.cost(p, middle);
+    ranges_.costs_before(low, high, middle, [&](std::size_t p, double squares) {
+      const double cost = from_.cost(p) + squares;
       if (cost < best_cost) {
         best_cost = cost;
         best = p;
       }
-    }
+    });
     put(middle, best, best_cost);
     if (begin < middle) forward(begin, middle - 1, low, best);
     if (middle < last) forward(middle + 1, last, best, high);
@@ -125,13 +148,13 @@ class Extension {
     const std::size_t middle = begin + (last - begin) / 2;
     std::size_t best = high;
     double best_cost = kInfinity;
-    for (std::size_t p = std::max(low, middle); p <= high; ++p) {
-      const double cost = ranges_.cost(middle, p) + from_.cost(p);
+    ranges_.costs_after(middle, low, high, [&](std::size_t p, double squares) {
+      const double cost = from_.cost(p) + squares;
       if (cost < best_cost) {
         best_cost = cost;
         best = p;
       }
-    }
+    });
     put(middle, best, best_cost);
     if (begin < middle) backward(begin, middle - 1, low, best);
     if (middle < last) backward(middle + 1, last, best, high);

@@ -7,11 +7,14 @@
 #include "detail/kmeans_1d.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
+#include "detail/cell_sums.h"
 #include "detail/check.h"
 #include "detail/interval_partition.h"
 #include "detail/score_cells.h"
@@ -24,25 +27,46 @@ constexpr std::size_t kSortedCount = 65536;
 // Shares of the sum of squares that may be left to gain: at the end, and before cells are split.
 constexpr double kTolerance = 1e-6;
 constexpr double kNegligible = 1e-9;
+// Parts that cells are split into at a time, and positions of cuts considered at a time.
 constexpr std::size_t kMaxParts = 4096;
+constexpr std::size_t kMaxPositions = std::size_t{1} << 17U;
 
 struct Cell {
   Moments moments;
   float low = 0.0F;
   float high = 0.0F;
-  bool bounded = true;     // low and high are scores of the cell, not only bounds
-  std::size_t number = 0;  // in the CellMap
+  bool bounded = true;       // low and high are scores of the cell, not only bounds
+  std::uint32_t number = 0;  // in the CellMap
 };
+
+// By digits of 11 bits, the lowest first.
+void sort_keys(std::vector<ScoreKey>& keys) {
+  constexpr unsigned kDigitBits = 11;
+  std::vector<ScoreKey> sorted(keys.size());
+  for (unsigned shift = 0; shift < 32; shift += kDigitBits) {
+    const auto digit = [shift](ScoreKey key) {
+      const std::uint32_t bits = static_cast<std::uint32_t>(key) ^ 0x80000000U;
+      return (bits >> shift) & ((1U << kDigitBits) - 1);
+    };
+    std::array<std::uint32_t, (1U << kDigitBits) + 1> begins{};
+    for (const ScoreKey key : keys) ++begins[digit(key) + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    for (const ScoreKey key : keys) sorted[begins[digit(key)]++] = key;
+    keys.swap(sorted);
+  }
+}
 
 std::vector<Cell> sorted_cells(std::span<const float> scores, const Bitmap& members) {
   std::vector<ScoreKey> keys;
+  keys.reserve(members.count());
   for (std::size_t w = 0; w < members.words().size(); ++w) {
     for (std::uint64_t bits = members.words()[w]; bits != 0; bits &= bits - 1) {
       keys.push_back(key_of(scores[w * 64 + static_cast<std::size_t>(std::countr_zero(bits))]));
     }
   }
-  std::sort(keys.begin(), keys.end());
+  sort_keys(keys);
   std::vector<Cell> cells;
+  cells.reserve(keys.size());
   for (const ScoreKey key : keys) {
     const float score = score_of(key);
     if (cells.empty() || cells.back().low != score) {
@@ -66,6 +90,7 @@ class CountedScores {
       sums = sum_cells(scores_, members_, map_);
     }
     std::vector<Cell> cells;
+    cells.reserve(sums.size());
     for (std::size_t c = 0; c < sums.size(); ++c) {
       if (sums[c].count > 0) cells.push_back(unbounded_cell(c, sums[c]));
     }
@@ -84,7 +109,9 @@ class CountedScores {
     const PartSums parts = sum_parts(scores_, members_, map_, first_part);
 
     std::vector<Cell> finer;
+    finer.reserve(cells.size() + parts.sums.size());
     std::vector<std::size_t> positions;
+    positions.reserve(cells.size() + 1);
     for (const Cell& cell : cells) {
       positions.push_back(finer.size());
       const CellMap::Cell& place = map_[cell.number];
@@ -101,7 +128,7 @@ class CountedScores {
                          .low = score_of(parts.lows[part]),
                          .high = score_of(parts.highs[part]),
                          .bounded = true,
-                         .number = c});
+                         .number = static_cast<std::uint32_t>(c)});
       }
     }
     positions.push_back(finer.size());
@@ -112,7 +139,7 @@ class CountedScores {
  private:
   Cell unbounded_cell(std::size_t number, const CellSums& sums) const {
     const CellMap::Cell& place = map_[number];
-    Cell cell{.moments = moments_of(place, sums), .number = number};
+    Cell cell{.moments = moments_of(place, sums), .number = static_cast<std::uint32_t>(number)};
     if (cell.moments.squares == 0.0) {
       const auto offset = static_cast<ScoreKey>(sums.offsets / sums.count);
       cell.low = cell.high = score_of(place.first + offset);
@@ -140,12 +167,38 @@ Block block_of(std::span<const Cell> cells) {
   return {.moments = moments, .low = cells.front().low, .high = cells.back().high};
 }
 
+// Begins of num_blocks blocks, and the end, so that their squares are roughly equal: in stretches
+// of n scores and width w the number of blocks is proportional to the cube root of n w^2.
+std::vector<std::size_t> even_blocks(std::span<const Cell> cells, std::size_t num_blocks) {
+  constexpr std::size_t kStretch = 16;
+  std::vector<double> shares{0.0};
+  for (std::size_t begin = 0; begin < cells.size(); begin += kStretch) {
+    const auto stretch = cells.subspan(begin, std::min(kStretch, cells.size() - begin));
+    double count = 0.0;
+    for (const Cell& cell : stretch) count += cell.moments.count;
+    const double width = double{stretch.back().high} - double{stretch.front().low};
+    shares.push_back(shares.back() + std::cbrt(count * width * width));
+  }
+  std::vector<std::size_t> starts{0};
+  std::size_t s = 0;
+  for (std::size_t b = 1; b < num_blocks; ++b) {
+    const double share = shares.back() * static_cast<double>(b) / static_cast<double>(num_blocks);
+    while (s + 2 < shares.size() && shares[s + 1] < share) ++s;
+    const double part = (share - shares[s]) / (shares[s + 1] - shares[s]);
+    const std::size_t start =
+        s * kStretch + static_cast<std::size_t>(part * static_cast<double>(kStretch));
+    if (start > starts.back() && start < cells.size()) starts.push_back(start);
+  }
+  starts.push_back(cells.size());
+  return starts;
+}
+
 class Search {
  public:
   Search(std::vector<Cell> cells, std::size_t num_groups)
       : cells_(std::move(cells)), num_groups_(num_groups) {
-    const std::size_t num_blocks = std::min(cells_.size(), coarse_blocks(num_groups));
-    for (std::size_t b = 0; b <= num_blocks; ++b) starts_.push_back(b * cells_.size() / num_blocks);
+    starts_ = even_blocks(cells_, coarse_blocks(num_groups));
+    const std::size_t num_blocks = starts_.size() - 1;
     for (std::size_t b = 0; b < num_blocks; ++b) blocks_.push_back(block_of(cells_in(b)));
     windows_.assign(num_groups + 1, {.first = 0, .last = num_blocks});
     windows_.front() = {.first = 0, .last = 0};
@@ -156,7 +209,7 @@ class Search {
   Kmeans1d run(CountedScores* counted) {
     for (;;) {
       partition_ = best_partition(blocks_, windows_);
-      windows_ = partition_.windows;
+      windows_ = confined_windows();
       const double negligible = counted != nullptr ? kNegligible * partition_.cost : 0.0;
       if (partition_.max_excess <= negligible || !can_divide_blocks()) {
         const std::vector<std::size_t> cuts = cell_cuts();
@@ -173,6 +226,22 @@ class Search {
  private:
   std::span<const Cell> cells_in(std::size_t block) const {
     return std::span(cells_).subspan(starts_[block], starts_[block + 1] - starts_[block]);
+  }
+
+  // With very many groups the windows are too many positions to try. Then better cuts are only
+  // looked for near the best ones so far, and the excess holds among those.
+  std::vector<Window> confined_windows() const {
+    std::vector<Window> windows = partition_.windows;
+    std::size_t num_positions = 0;
+    for (const Window& window : windows) num_positions += window.last - window.first;
+    if (num_positions <= kMaxPositions) return windows;
+    const std::size_t reach = kMaxPositions / (2 * num_groups_) + 1;
+    for (std::size_t j = 0; j < windows.size(); ++j) {
+      const std::size_t cut = partition_.cuts[j];
+      windows[j].first = std::max(windows[j].first, cut - std::min(cut, reach));
+      windows[j].last = std::min(windows[j].last, cut + reach);
+    }
+    return windows;
   }
 
   // The number of parts for each block so that the excess of all parts is about equal: it falls
@@ -282,7 +351,8 @@ class Search {
       bound(starts_[window.first]);
       bound(starts_[window.last]);
     }
-    const std::vector<double> wanted = wanted_parts(kMaxParts);
+    const std::vector<double> wanted =
+        wanted_parts(static_cast<double>(std::max(kMaxParts, 16 * num_groups_)));
     for (std::size_t b = 0; b < blocks_.size(); ++b) {
       if (wanted[b] > 0.0 && cells_in(b).size() == 1) {
         log2_parts[starts_[b]] = std::max(1, static_cast<int>(std::lround(std::log2(wanted[b]))));
