@@ -6,18 +6,24 @@ PACKAGES := g++ cmake ninja-build ccache \
   libcli11-dev libfmt-dev nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev \
   libtorch-dev libgloo-dev libopenblas0-openmp libpng-dev zlib1g-dev dataset-fashion-mnist \
   python3 python3-dev python3-numpy python3-pytest python3-torch pybind11-dev
+# Node.js from elsewhere is as good as Debian's.
+PACKAGES += $(if $(shell command -v npm),,nodejs npm)
+TEST_PACKAGES := chromium
 LINT_PACKAGES := clang-format clang-tidy
 BENCH_PACKAGES := python3-sklearn
+STUDY_PACKAGES := python3-matplotlib
 
 # Arguments for `make bench`, e.g. make bench BENCH="--max-samples 1000000"
 BENCH :=
 
-.PHONY: help setup build run test test-sanitizers bench format lint clean
+.PHONY: help setup build run test test-release test-sanitizers data study bench format lint clean
 
 help:
 	@echo "make run    build everything and run the main job"
 	@echo "make test   build everything and run every test"
 	@echo "make build  build only; the program is $(BUILD)/bin/winnow"
+	@echo "make data   fetch CIFAR-10 and MNIST into data/"
+	@echo "make study  the longer comparison behind the tables (up to 90 minutes, resumable)"
 	@echo "make bench  measure speed against floors and peers (BENCH=\"--help\" for options)"
 	@echo "make format, make lint, make clean"
 
@@ -29,17 +35,29 @@ build: setup
 	@cmake --build --preset $(PRESET)
 
 run: build
-	$(BUILD)/bin/winnow simulate
+	$(BUILD)/bin/winnow compare --preset quick --out runs/quick
+	$(BUILD)/bin/winnow report runs/quick --out runs/quick/report.html
 
-# The sanitizers run the core and the program, where all our memory and threads are.
-test: build test-sanitizers
+test: test-release test-sanitizers
+
+test-release: build
+	@scripts/setup.sh $(TEST_PACKAGES)
 	ctest --preset $(PRESET)
 
+# The sanitizers run the core and the program, where all our memory and threads are.
 test-sanitizers: setup
 	@for preset in asan-ubsan tsan; do \
 	  cmake --preset $$preset >/dev/null && cmake --build --preset $$preset && \
 	  ctest --preset $$preset || exit 1; \
 	done
+
+data:
+	scripts/fetch_data.sh
+
+study: build data
+	@scripts/setup.sh $(STUDY_PACKAGES)
+	scripts/study.sh $(BUILD)/bin/winnow runs/study
+	scripts/render_study.py --collect runs/study --plots
 
 bench: build
 	@scripts/setup.sh $(BENCH_PACKAGES)

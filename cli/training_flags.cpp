@@ -1,12 +1,13 @@
 #include "training_flags.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "arguments.h"
@@ -144,7 +145,9 @@ void TrainingFlags::add_data(CLI::App& command) {
       .add_option_function<std::string>(
           "--data-dir",
           [this](const std::string& text) {
-            changes_.push_back([text](TrainingChoice& c) { c.config.data.data_dir = text; });
+            // Absolute, so that a run can be resumed from another folder.
+            const auto path = std::filesystem::absolute(text);
+            changes_.push_back([path](TrainingChoice& c) { c.config.data.data_dir = path; });
           },
           "where the files are (default: ./data, then the system's own folder)")
       ->type_name("FOLDER")
@@ -258,7 +261,8 @@ void TrainingFlags::add(CLI::App& command, bool with_seed) {
 
 TrainingChoice TrainingFlags::choose(const training::Preset* base) const {
   TrainingChoice choice;
-  choice.config.training.threads = static_cast<std::uint64_t>(at::get_num_threads());
+  // Not torch's own default, which takes two processors of a virtual machine for one.
+  choice.config.training.threads = std::max(1U, std::thread::hardware_concurrency());
   if (const training::Preset* const preset = preset_ != nullptr ? preset_ : base) {
     const std::uint64_t threads = choice.config.training.threads;
     choice = {.config = preset->config, .options = preset->options};

@@ -1,6 +1,6 @@
 # What to build, and how.
 option(WINNOW_PROGRAM "Build the program `winnow` (needs CLI11, fmt and nlohmann-json)" ON)
-option(WINNOW_REPORT "Build the command `winnow report` (needs Node.js and npm to build)" ON)
+option(WINNOW_REPORT "Build the command `winnow report` (needs Node.js and npm to build)" OFF)
 option(WINNOW_LIBTORCH "Build the LibTorch adapter and the training commands (needs LibTorch)" OFF)
 option(WINNOW_PYTHON "Build the Python package (needs pybind11)" OFF)
 option(WINNOW_TESTS "Build the tests (needs GoogleTest)" OFF)

@@ -55,7 +55,7 @@ struct EpochMetrics {
   double train_seconds = 0.0;
   double prune_seconds = 0.0;
   double test_seconds = 0.0;
-  std::optional<ScoreHistogram> scores;
+  std::optional<ScoreHistogram> scores = std::nullopt;
 
   friend bool operator==(const EpochMetrics&, const EpochMetrics&) = default;
 };

@@ -39,7 +39,8 @@ Pruner make_pruner(const RunConfig& config, std::size_t num_samples) {
                  .seed = config.training.seed});
 }
 
-// None instead of zeros: then the first step of a resumed run adds nothing to nothing, as the others.
+// None instead of zeros: then the first step of a resumed run adds nothing to nothing, as the
+// others.
 void clear_gradients(const torch::nn::Module& model) {
   for (torch::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
 }
@@ -162,8 +163,8 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
       logits, batch.target, plan, indices,
       {.label_smoothing = settings.label_smoothing, .per_sample = uses_sample_losses_});
   if (!std::isfinite(loss.mean_loss)) {
-    throw std::runtime_error(concat("the loss became ", loss.mean_loss, " in epoch ", epoch() + 1,
-                                    ", step ", running_.steps + 1,
+    throw std::runtime_error(concat(folder_.path().native(), ": the loss became ", loss.mean_loss,
+                                    " in epoch ", epoch() + 1, ", step ", running_.steps + 1,
                                     "; a lower learning rate may help, this one peaks at ",
                                     settings.learning_rate));
   }

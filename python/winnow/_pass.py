@@ -34,7 +34,8 @@ class Pass:
         trained: True once an update belonged to this pass.
         is_counted: False if updates came that could be booked by their indices only.
         exhausted: True once all batches have been drawn.
-        expected: Delivered batches at the next update if it is an ordinary one; NEVER if not.
+        expected: Delivered batches at the next update if it is an ordinary one, which moves
+            `begin` and this by itself; NEVER if it cannot be.
         source, key: source.counts[key] is the number of batches delivered so far.
         begin, count: Samples [begin, begin + count) of the plan are that update's batch.
         num_missed: Batches known to have been delivered without an update.
@@ -80,7 +81,6 @@ class Pass:
         self._book = book
         self._ahead: Optional[int] = None
         self._is_sure = True
-        self._next = 0  # the batch after the last one that was updated
         self._num_repeated = 0  # updates beyond the first of a batch
         self._num_tail = 0  # updates since everything was delivered
         self._tail_repeats = 1  # updates of each batch before that
@@ -94,6 +94,15 @@ class Pass:
     @property
     def num_delivered(self) -> int:
         return int(self.source.counts.get(self.key, 0))
+
+    @property
+    def _next(self) -> int:
+        """The batch after the last one that was updated."""
+        return (self.begin - self.start) // max(self.count, 1)
+
+    @_next.setter
+    def _next(self, batch: int) -> None:
+        self.begin = self.start + batch * self.count
 
     @property
     def is_complete(self) -> bool:
@@ -156,18 +165,10 @@ class Pass:
             self._expect_next()
 
     def _expect_next(self) -> None:
-        assert self._ahead is not None and self.batch_size is not None
+        assert self._ahead is not None
         following = self._next + 1 + self._ahead
-        self.begin = self.start + self._next * self.batch_size
         is_last = following >= self.num_batches
         self.expected = NEVER if is_last or not self._is_ordinary else following
-
-    def advance(self) -> None:
-        """After an ordinary update that the caller has booked itself."""
-        self._next += 1
-        self.begin += self.count
-        following = self.expected + 1
-        self.expected = following if following < self.num_batches else NEVER
 
     def settle(self, final: bool) -> None:
         """Books what is held: by what the pass has told if it is over, else as is likeliest."""

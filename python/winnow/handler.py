@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
 from ._core import EpochPlan, Pruner
+from ._pass import NEVER
 from ._run import Run
 from .samplers import BatchSampler, Sampler
 
@@ -159,8 +160,11 @@ class Handler(Dataset):  # type: ignore[type-arg]
             and loss.ndim == 0
             and type(value := loss.item()) is float
         ):
-            weight = run.step(current.begin, current.count, value)
-            current.advance()
+            begin, count = current.begin, current.count
+            weight = run.step(begin, count, value)
+            current.begin = begin + count
+            expected = current.expected + 1
+            current.expected = expected if expected < current.num_batches else NEVER
             return loss if weight == 1.0 else loss * weight
         return run.update(loss, indices, sys._getframe(1))
 

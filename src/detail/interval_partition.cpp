@@ -54,7 +54,10 @@ class RangeMoments {
       const std::size_t stop = std::min(last + 1, (end - 1) >> level << level);
       for (; p < stop; ++p) use(p, merged_squares(row[p], right));
     }
-    if (p <= last && p + 1 == end) use(p, table_[p].squares), ++p;
+    if (p <= last && p + 1 == end) {
+      use(p, table_[p].squares);
+      ++p;
+    }
     if (p <= last && p == end) use(p, 0.0);
   }
 
@@ -62,8 +65,14 @@ class RangeMoments {
   template <typename Use>
   void costs_after(std::size_t begin, std::size_t first, std::size_t last, Use use) const {
     std::size_t p = std::max(first, begin);
-    if (p == begin) use(p, 0.0), ++p;
-    if (p <= last && p == begin + 1) use(p, table_[begin].squares), ++p;
+    if (p == begin) {
+      use(p, 0.0);
+      ++p;
+    }
+    if (p <= last && p == begin + 1) {
+      use(p, table_[begin].squares);
+      ++p;
+    }
     while (p <= last) {
       const std::size_t level = level_of(begin, p - 1);
       const Moments* row = &table_[level * size_];

@@ -124,7 +124,7 @@ CellMap fit_cells(std::span<const float> scores, const Bitmap& members, bool all
     if (num_cells > kMaxCells) break;
     log2_parts = finer;
   }
-  return CellMap(grid, log2_parts);
+  return {grid, log2_parts};
 }
 
 }  // namespace winnow::detail

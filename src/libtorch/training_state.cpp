@@ -16,7 +16,7 @@ void check_loss(const torch::Tensor& loss, std::size_t num_samples) {
   if (!loss.defined() || !loss.is_floating_point()) {
     throw std::invalid_argument(
         concat("Handler: loss must be a floating-point tensor, got ",
-               loss.defined() ? torch::toString(loss.scalar_type()) : "an undefined one"));
+               loss.defined() ? c10::toString(loss.scalar_type()) : "an undefined one"));
   }
   if (loss.dim() > 1 || (loss.dim() == 1 && loss.size(0) != static_cast<int64_t>(num_samples))) {
     std::ostringstream shape;

@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Renders the study's results as tables and plots.
+
+With --collect FOLDER the comparisons in FOLDER (from scripts/study.sh) are first copied to
+benchmarks/results/study-DATA.json, the files that the tables and plots are made from. Writes docs/study.md and,
+with --plots, docs/study/*.svg (needs Debian's python3-matplotlib).
+"""
+
+import argparse
+import json
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+TITLES = {"fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
+MAIN = ["full", "random-dynamic", "infobatch", "seta", "bls-infobatch", "bls-seta"]
+POLICIES = {"infobatch": "InfoBatch", "seta": "SeTa"}
+DEFAULT_ALPHA = 0.7
+
+
+def collect(folder, results):
+    """Copies compare.json, summary.json, the environment and the accuracy curves of every comparison in folder."""
+    for summary in sorted(folder.glob("*/summary.json")):
+        comparison = summary.parent
+        compare = json.loads((comparison / "compare.json").read_text())
+        runs = sorted(comparison.glob("*/config.json"))
+        config = json.loads(runs[0].read_text())
+        result = {
+            "command": "make study",
+            "compare": compare,
+            "summary": json.loads(summary.read_text()),
+            "environment": config["environment"],
+            "num_train": config["data"]["num_train"],
+            "parameters": config["model"]["parameters"],
+            "curves": {method: curve(comparison, method, compare["seeds"]) for method in compare["methods"]},
+        }
+        results.mkdir(parents=True, exist_ok=True)
+        path = results / f"study-{compare['config']['data']['name']}.json"
+        path.write_text(json.dumps(result, indent=1) + "\n")
+        print(f"written: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
+
+
+def curve(comparison, method, seeds):
+    """Mean test accuracy after every epoch and mean number of samples used until then."""
+    lines = [
+        [json.loads(line) for line in (comparison / f"{method}-seed{seed}" / "metrics.jsonl").read_text().splitlines()]
+        for seed in seeds
+    ]
+    accuracy, samples, used = [], [], 0.0
+    for epochs in zip(*lines):
+        used += sum(epoch["samples"] for epoch in epochs) / len(epochs)
+        accuracy.append(sum(epoch["test_accuracy"] for epoch in epochs) / len(epochs))
+        samples.append(used)
+    return {"samples": samples, "test_accuracy": accuracy}
+
+
+def load(results=RESULTS):
+    """The result files by name of the data set."""
+    return {path.stem.removeprefix("study-"): json.loads(path.read_text()) for path in results.glob("study-*.json")}
+
+
+def percent(value, digits=1):
+    return f"{100 * value:.{digits}f} %"
+
+
+def difference(row):
+    """In points, with its interval; bold only where the seeds support it."""
+    interval = row["difference"]
+    if interval is None:
+        return "-"
+    text = f"{100 * interval['mean']:+.2f} [{100 * interval['low']:+.2f}, {100 * interval['high']:+.2f}]"
+    return f"**{text}**" if interval["supported"] else text
+
+
+def accuracy(row):
+    deviation = row["accuracy_deviation"]
+    text = f"{100 * row['accuracy_mean']:.2f}"
+    return text if deviation is None else f"{text} ± {100 * deviation:.2f}"
+
+
+def table(rows, baseline):
+    lines = [
+        f"| method | accuracy | difference to {baseline} | pruned | time | saved | overhead |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    for row in rows:
+        saved = "-" if row["time_saved"] is None else percent(row["time_saved"])
+        lines.append(
+            f"| {row['method']} | {accuracy(row)} | {difference(row)} | {percent(row['pruned_share'])} "
+            f"| {row['train_seconds_mean']:.0f} s | {saved} | {percent(row['prune_overhead'], 3)} |"
+        )
+    return "\n".join(lines)
+
+
+def rows_of(result, methods):
+    rows = {row["method"]: row for row in result["summary"]["rows"]}
+    return [rows[method] for method in methods if method in rows]
+
+
+def alphas(result, policy):
+    """(alpha, row) of one policy, the run without an average as alpha 0."""
+    found = []
+    for row in result["summary"]["rows"]:
+        if row["method"] == f"last-batch-loss+{policy}":
+            found.append((0.0, row))
+        elif row["method"] == f"bls-{policy}":
+            found.append((DEFAULT_ALPHA, row))
+        elif match := re.fullmatch(f"bls-{policy}:alpha=([0-9.]+)", row["method"]):
+            found.append((float(match.group(1)), row))
+    return sorted(found, key=lambda entry: entry[0])
+
+
+def ablation(result):
+    lines = ["| score | policy | accuracy | difference to full | pruned |", "|---|---|--:|--:|--:|"]
+    for policy, title in POLICIES.items():
+        for alpha, row in alphas(result, policy):
+            score = "last batch loss (no average)" if alpha == 0.0 else f"BLS, alpha {alpha:g}"
+            lines.append(
+                f"| {score} | {title} | {accuracy(row)} | {difference(row)} | {percent(row['pruned_share'])} |"
+            )
+    return "\n".join(lines)
+
+
+def setup(result):
+    config, environment = result["compare"]["config"], result["environment"]
+    training = config["training"]
+    return (
+        f"{result['num_train']:,} training samples, {config['model']['name']} with {result['parameters']:,} parameters, "
+        f"{training['epochs']} epochs, batch size {training['batch_size']}, {training['optimizer']}, peak learning "
+        f"rate {training['learning_rate']:g} ({training['schedule']}), augmentation {training['augment']}, "
+        f"{len(result['compare']['seeds'])} seeds; {environment['cpu']}, {training['threads']} threads, "
+        f"torch {environment['torch']}, {environment['date'][:10]}."
+    )
+
+
+def verdict(result):
+    """One sentence that says no more than the intervals do."""
+    rows = [row for row in result["summary"]["rows"] if row["difference"]]
+    supported = [row for row in rows if row["difference"]["supported"]]
+    if not rows:
+        return "One seed only: no difference can be told from chance."
+    text = f"{len(supported)} of {len(rows)} differences to full are supported by the seeds (bold)"
+    names = ", ".join(row["method"] for row in supported)
+    return f"{text}{': ' + names if names else ''}; with intervals of 95 % about one in twenty is so by chance."
+
+
+def short_table(results=None):
+    """For the README: the main methods of every data set."""
+    parts = []
+    for name, result in sorted((results or load()).items(), reverse=True):
+        parts.append(f"{TITLES.get(name, name)}: {setup(result)}\n\n{table(rows_of(result, MAIN), 'full')}")
+    return "\n\n".join(parts)
+
+
+def page(results, with_plots):
+    text = [
+        "# Study",
+        "",
+        "Made by `make study` and `scripts/render_study.py`; do not edit. Accuracy: test accuracy after the last epoch, in",
+        "percent, mean ± sample deviation over the seeds. Difference: in points, paired by seed, with its 95 % interval",
+        "(Student). An interval that includes 0 means that these seeds show no difference, not that there is none.",
+    ]
+    for name, result in sorted(results.items(), reverse=True):
+        title = TITLES.get(name, name)
+        text += ["", f"## {title}", "", setup(result), "", table(rows_of(result, MAIN), "full"), "", verdict(result)]
+        if with_plots:
+            text += ["", f"![Test accuracy against samples used, {title}](study/{name}-accuracy.svg)"]
+        text += ["", f"### Without the average, and other averages, on {title}", "", ablation(result)]
+        if with_plots:
+            text += ["", f"![Accuracy against alpha, {title}](study/{name}-alpha.svg)"]
+    return "\n".join(text) + "\n"
+
+
+def plot(results, folder):
+    import matplotlib
+
+    matplotlib.use("svg")
+    from matplotlib import pyplot
+
+    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "winnow", "axes.grid": True, "grid.alpha": 0.3})
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, result in results.items():
+        title = TITLES.get(name, name)
+        figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+        for method in MAIN:
+            if method in result["curves"]:
+                lines = result["curves"][method]
+                axes.plot(
+                    [samples / 1e6 for samples in lines["samples"]],
+                    [100 * value for value in lines["test_accuracy"]],
+                    label=method,
+                )
+        axes.set(xlabel="samples used, millions", ylabel="test accuracy, %", title=title)
+        axes.legend()
+        save(figure, folder / f"{name}-accuracy.svg")
+
+        figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+        for policy, label in POLICIES.items():
+            entries = alphas(result, policy)
+            axes.errorbar(
+                [alpha for alpha, _ in entries],
+                [100 * row["accuracy_mean"] for _, row in entries],
+                yerr=[100 * (row["accuracy_deviation"] or 0) for _, row in entries],
+                marker="o",
+                capsize=3,
+                label=f"BLS-{label}",
+            )
+        full = rows_of(result, ["full"])[0]
+        axes.axhline(100 * full["accuracy_mean"], color="black", linestyle="--", label="full")
+        axes.set(xlabel="alpha (0: no average)", ylabel="test accuracy, % (bars: deviation)", title=title)
+        axes.legend()
+        save(figure, folder / f"{name}-alpha.svg")
+
+
+def save(figure, path):
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collect", metavar="FOLDER", type=pathlib.Path, help="copy the results of this study first")
+    parser.add_argument("--results", metavar="FOLDER", type=pathlib.Path, default=RESULTS, help="result files")
+    parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, default=ROOT / "docs", help="for study.md")
+    parser.add_argument("--plots", action="store_true", help="also draw the plots")
+    arguments = parser.parse_args()
+    if arguments.collect:
+        collect(arguments.collect, arguments.results)
+    results = load(arguments.results)
+    if not results:
+        parser.error(f"no study-*.json in {arguments.results}; run make study first")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    if arguments.plots:
+        plot(results, arguments.out / "study")
+    (arguments.out / "study.md").write_text(page(results, arguments.plots))
+    print(f"written: {arguments.out / 'study.md'}")
+
+
+if __name__ == "__main__":
+    main()

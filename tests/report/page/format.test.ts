@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import {test} from 'node:test';
+
+import {
+  axisDuration,
+  duration,
+  escapeHtml,
+  fixed,
+  percent,
+  points,
+  round,
+  settingValue,
+  short,
+  significant,
+} from '../../../report/src/format';
+
+test('a share is shown in per cent, and one that is not known as a dash', () => {
+  assert.equal(percent(0.91523), '91.52\u202f%');
+  assert.equal(percent(-0.005, 1), '\u22120.5\u202f%');
+  assert.equal(percent(null), '\u2013');
+});
+
+test('a difference has a sign unless it rounds to zero', () => {
+  assert.equal(points(0.0012), '+0.12');
+  assert.equal(points(-0.0012), '\u22120.12');
+  assert.equal(points(0.00001), '0.00');
+  assert.equal(points(-0.00001), '0.00');
+});
+
+test('times have the unit that fits', () => {
+  assert.equal(duration(0), '0\u202fs');
+  assert.equal(duration(0.0123), '12.3\u202fms');
+  assert.equal(duration(61.04), '61.0\u202fs');
+  assert.equal(duration(119.6), '2\u202fmin 0\u202fs');
+  assert.equal(duration(3725), '1\u202fh 2\u202fmin');
+  assert.equal(duration(null), '\u2013');
+  assert.equal(axisDuration(60), '60\u202fs');
+  assert.equal(axisDuration(5400), '90\u202fmin');
+});
+
+test('numbers on axes are short and have no trailing zeros', () => {
+  assert.equal(short(0), '0');
+  assert.equal(short(1200000), '1.2\u202fM');
+  assert.equal(short(60000), '60\u202fk');
+  assert.equal(round(78, 2), '78');
+  assert.equal(round(0.1 + 0.2, 6), '0.3');
+  assert.equal(significant(0.000012345, 3), '1.23e\u22125');
+  assert.equal(significant(-0.5, 3), '\u22120.5');
+  assert.equal(fixed(-0.0001, 2), '0.00');
+});
+
+test('settings are shown as a person would write them', () => {
+  assert.equal(settingValue(60000), '60,000');
+  assert.equal(settingValue(0.0005), '0.0005');
+  assert.equal(settingValue(true), 'yes');
+  assert.equal(settingValue(null), '\u2013');
+  assert.equal(settingValue(['a', 2]), 'a, 2');
+});
+
+test('names cannot become markup in a tooltip', () => {
+  assert.equal(
+      escapeHtml('<img src=x onerror="a(\'b\')">&'),
+      '&lt;img src=x onerror=&quot;a(&#39;b&#39;)&quot;&gt;&amp;');
+});
