@@ -1,8 +1,33 @@
 // winnow: dynamic data pruning from the command line.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+
 #include "commands.h"
 #include "program.h"
 
 namespace {
+
+#ifdef WINNOW_LIBTORCH
+// Training lives in a program of its own, beside this one: loading LibTorch takes longer than most
+// other commands run.
+struct TrainingCommand {
+  const char* name;
+  const char* summary;
+};
+constexpr TrainingCommand kTrainingCommands[] = {
+    {"train", "Train a model, with or without pruning"},
+    {"compare", "Train with several methods and seeds, and compare them fairly"}};
+
+// Becomes the training program; returns only if that is not possible.
+void run_training(char** argv) {
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  ::execv((self.parent_path() / "winnow-training").c_str(), argv);
+}
+#endif
 
 void add_commands(CLI::App& program) {
   winnow::cli::add_replay(program);
@@ -10,8 +35,11 @@ void add_commands(CLI::App& program) {
   winnow::cli::add_inspect(program);
   winnow::cli::add_simulate(program);
 #ifdef WINNOW_LIBTORCH
-  winnow::cli::add_train(program);
-  winnow::cli::add_compare(program);
+  for (const auto& command : kTrainingCommands) {
+    program.add_subcommand(command.name, command.summary)->callback([] {
+      throw std::runtime_error("the program winnow-training must lie beside winnow");
+    });
+  }
 #endif
 #ifdef WINNOW_REPORT
   winnow::cli::add_report(program);
@@ -20,4 +48,11 @@ void add_commands(CLI::App& program) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return winnow::cli::run_program(argc, argv, add_commands); }
+int main(int argc, char** argv) {
+#ifdef WINNOW_LIBTORCH
+  for (const auto& command : kTrainingCommands) {
+    if (argc > 1 && std::string_view(argv[1]) == command.name) run_training(argv);
+  }
+#endif
+  return winnow::cli::run_program(argc, argv, add_commands);
+}

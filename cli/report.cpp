@@ -57,9 +57,9 @@ void report(const ReportArguments& arguments) {
 void add_report(CLI::App& program) {
   const auto arguments = std::make_shared<ReportArguments>();
   CLI::App* const command = program.add_subcommand("report", "Show and compare runs on one page");
-  command->add_option("runs", arguments->runs, "folders of runs or of comparisons")
+  command->add_option("RUN", arguments->runs, "folders of runs or of comparisons")
       ->required()
-      ->type_name("RUN");
+      ->type_name("FOLDER");
   command->add_option("--out", arguments->out, "the page (default: report.html)")
       ->type_name("FILE");
   command

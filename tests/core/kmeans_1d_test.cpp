@@ -123,7 +123,7 @@ TEST_P(Kmeans1dOf, ThousandsOfScoresIsOptimal) {
     expect_valid(result, scores, num_groups);
     const double optimum = test::FastOptimum(scores).cost(num_groups);
     // The reference itself loses digits where scores are of many scales.
-    ASSERT_LE(result.within_group_sum_of_squares, optimum * (1 + 1e-5)) << n << " " << num_groups;
+    ASSERT_LE(result.within_group_sum_of_squares, optimum * (1 + 1.1e-6)) << n << " " << num_groups;
   }
 }
 
@@ -135,7 +135,7 @@ TEST_P(Kmeans1dOf, ManyScoresIsWithinItsTolerance) {
     const Kmeans1d result = group_all(scores, num_groups);
     expect_valid(result, scores, num_groups);
     const double optimum = test::FastOptimum(scores).cost(num_groups);
-    ASSERT_LE(result.within_group_sum_of_squares, optimum * (1 + 1e-5)) << n << " " << num_groups;
+    ASSERT_LE(result.within_group_sum_of_squares, optimum * (1 + 1.1e-6)) << n << " " << num_groups;
   }
 }
 

@@ -109,7 +109,8 @@ TEST(ReportGrouping, SeparatesCommonSettingsFromThoseOfAMethod) {
   write_run(folder / "a", {});
   write_run(folder / "b", {.method = "bls-seta"});
   std::vector<std::string> different;
-  for (const nlohmann::json& setting : report_of({folder / "a", folder / "b"})["settings"]) {
+  const nlohmann::json document = report_of({folder / "a", folder / "b"});
+  for (const nlohmann::json& setting : document["settings"]) {
     if (setting["key"] == "training.batch_size") {
       EXPECT_EQ(setting["value"], 128);
     }
