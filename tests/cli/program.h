@@ -24,7 +24,6 @@ namespace winnow::test {
 using Arguments = std::vector<std::string>;
 
 struct Setting {
-  std::string program = WINNOW_TESTED_PROGRAM;
   std::string input = {};        // standard input
   std::string output_path = {};  // where standard output goes; captured if empty
   bool close_output = false;     // start with standard output closed
@@ -88,7 +87,7 @@ inline Outcome run(const Arguments& arguments, const Setting& setting = {}) {
     if (setting.close_output) ::close(STDOUT_FILENO);
     const rlimit limit{setting.file_size_limit, setting.file_size_limit};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    ::execv(setting.program.c_str(), argv.data());
+    ::execv(WINNOW_PROGRAM, argv.data());
     ::_exit(127);
   }
   int status = 0;

@@ -14,22 +14,6 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-TEST(Usage, TheInstalledProgramGivesTheSameAnswers) {
-  const std::vector<Arguments> questions = {
-      {"--version"},
-      {"plan", "--scores", "-", "--policy", "seta", "--epoch", "3", "--json"},
-      {"plan", "--scores", "-", "--policy", "infobatch", "--prune-ratio", "2"},
-  };
-  for (const Arguments& arguments : questions) {
-    const Outcome tested = run(arguments, {.input = "[1, 2, 3, 4]"});
-    const Outcome installed =
-        run(arguments, {.program = WINNOW_INSTALLED_PROGRAM, .input = "[1, 2, 3, 4]"});
-    EXPECT_EQ(installed.code, tested.code);
-    EXPECT_EQ(installed.out, tested.out);
-    EXPECT_EQ(installed.err, tested.err);
-  }
-}
-
 TEST(Usage, PrintsTheVersion) {
   const Outcome outcome = run({"--version"});
   EXPECT_EQ(outcome.code, 0);
