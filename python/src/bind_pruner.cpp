@@ -2,9 +2,6 @@
 #include <pybind11/stl.h>
 #include <pybind11/stl/filesystem.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,7 +9,9 @@
 #include <string>
 
 #include "arrays.h"
+#include "fast_step.h"
 #include "module.h"
+#include "planned_batch.h"
 #include "winnow/pruner.h"
 
 namespace winnow::python {
@@ -48,24 +47,6 @@ py::dict options_as_dict(const Pruner& pruner) {
   return out;
 }
 
-const EpochPlan& running_plan(const Pruner& pruner) {
-  if (pruner.plan() == nullptr) {
-    throw std::runtime_error("Pruner: no epoch is running; call start_epoch first");
-  }
-  return *pruner.plan();
-}
-
-// Samples [begin, begin + count) of the running plan, fewer at its end.
-std::span<const std::uint32_t> planned_batch(const Pruner& pruner, std::size_t begin,
-                                             std::size_t count) {
-  const std::span<const std::uint32_t> order = running_plan(pruner).order();
-  if (begin > order.size()) {
-    throw std::out_of_range("Pruner: begin must be in [0, " + std::to_string(order.size()) +
-                            "], got " + std::to_string(begin));
-  }
-  return order.subspan(begin, std::min(count, order.size() - begin));
-}
-
 bool observe(Pruner& pruner, const py::object& indices, const py::object& loss) {
   const Losses losses(loss);
   return Indices(indices).visit([&](auto span) {
@@ -79,13 +60,6 @@ bool observe_planned(Pruner& pruner, std::size_t begin, std::size_t count, const
   const auto batch = planned_batch(pruner, begin, count);
   return losses.is_mean() ? pruner.observe(batch, losses.mean())
                           : pruner.observe(batch, losses.values());
-}
-
-double step(Pruner& pruner, std::size_t begin, std::size_t count, double mean_loss) {
-  const auto batch = planned_batch(pruner, begin, count);
-  pruner.observe(batch, mean_loss);
-  pruner.set_position(begin + batch.size());
-  return running_plan(pruner).mean_weight(batch);
 }
 
 py::list planned_indices(const Pruner& pruner, std::size_t begin, std::size_t count) {
@@ -197,9 +171,10 @@ void bind_observing(py::class_<Pruner>& pruner) {
            "counts it, if it is not finite or the score cannot use it.")
       .def("observe_planned", &observe_planned, py::arg("begin"), py::arg("count"), py::arg("loss"),
            "The same for samples [begin, begin + count) of the running plan.")
-      .def("step", &step, py::arg("begin"), py::arg("count"), py::arg("mean_loss"),
-           "observe_planned, moves the position past the batch and returns the batch's mean "
-           "weight.")
+      .def_property_readonly(
+          "step", &make_step_function,
+          "step(begin, count, mean_loss, /): observe_planned, moves the position "
+          "past the batch and returns the batch's mean weight.")
       .def(
           "mean_weight_planned",
           [](const Pruner& self, std::size_t begin, std::size_t count) {

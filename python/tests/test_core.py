@@ -149,6 +149,32 @@ def test_a_step_books_moves_on_and_tells_the_weight(pruner):
         pruner.planned_indices(pruner.plan_size + 1, 1)
 
 
+def test_a_step_with_wrong_arguments_is_refused(pruner):
+    for arguments, error in (
+        ((0, 10), TypeError),
+        ((0.5, 10, 1.0), TypeError),
+        ((-1, 10, 1.0), OverflowError),
+        ((0, 10, "1.0"), TypeError),
+        ((101, 10, 1.0), IndexError),
+        ((100, 10, 1.0), ValueError),  # no sample is left
+    ):
+        with pytest.raises(error):
+            pruner.step(*arguments)
+    with pytest.raises(ValueError, match="needs one loss per sample"):
+        sample_loss = Pruner(10, 2)
+        sample_loss.start_epoch(0)
+        sample_loss.step(0, 5, 1.0)
+    assert pruner.num_observations == 0
+
+
+def test_a_step_function_keeps_its_pruner_alive():
+    pruner = Pruner(100, 4, score="batch-loss")
+    pruner.start_epoch(0)
+    step = pruner.step
+    del pruner
+    assert step(0, 10, 1.0) == 1.0
+
+
 def test_before_the_first_epoch_there_is_no_plan():
     pruner = Pruner(100, 4)
     assert pruner.plan is None and pruner.epoch is None and pruner.plan_size == 0
