@@ -39,6 +39,18 @@ Pruner make_pruner(const RunConfig& config, std::size_t num_samples) {
                  .seed = config.training.seed});
 }
 
+// Samples of the next batch when `left` are left of the epoch. A single last one joins the batch
+// before it: batch norm has no statistics of one sample.
+std::size_t batch_length(std::size_t left, std::size_t batch_size) {
+  return batch_size > 1 && left == batch_size + 1 ? left : std::min(left, batch_size);
+}
+
+std::size_t num_steps(const EpochPlan& plan, std::size_t batch_size) {
+  const std::size_t num_batches = plan.num_batches(batch_size);
+  const bool joins_last = batch_size > 1 && num_batches > 1 && plan.size() % batch_size == 1;
+  return joins_last ? num_batches - 1 : num_batches;
+}
+
 // None instead of zeros: then the first step of a resumed run adds nothing to nothing, as the
 // others.
 void clear_gradients(const torch::nn::Module& model) {
@@ -152,7 +164,7 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   const TrainingConfig& settings = config_.training;
   const std::size_t begin = pruner_.position();
   const std::span<const std::uint32_t> indices =
-      plan.order().subspan(begin, std::min<std::size_t>(settings.batch_size, plan.size() - begin));
+      plan.order().subspan(begin, batch_length(plan.size() - begin, settings.batch_size));
   running_.learning_rate = learning_rate_at(settings, pruner_.progress());
   set_learning_rate(*optimizer_, running_.learning_rate);
 
@@ -181,7 +193,7 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   running_.loss_sum += loss.mean_loss;
   running_.train_seconds += watch.seconds();
   observer.on_step({.epoch = epoch(),
-                    .num_steps = plan.num_batches(settings.batch_size),
+                    .num_steps = num_steps(plan, settings.batch_size),
                     .progress = pruner_.progress(),
                     .pruned_share = pruner_.pruned_share(),
                     .running = running_,

@@ -146,7 +146,8 @@ def table(figures):
         if "update_us" in f:
             limit = f"{f['limit_us']:g} us" if "limit_us" in f else ""
             lines.append(f"| {name}, batch of {f['batch']} | {f['update_us']:.2f} us "
-                         f"| {f['product_us']:.2f} us | {f['beyond_product_us']:.2f} us | {limit} |")
+                         f"| {f['product_us']:.2f} us | {f['beyond_product_us']:.2f} us "
+                         f"| {limit} |")
         else:
             lines.append(f"| {name}, {f['samples']:,} samples | {f['python_ms']:.2f} ms "
                          f"| {f['core_ms']:.2f} ms | {f['ratio']:.2f} x | {f['limit']:g} x |")

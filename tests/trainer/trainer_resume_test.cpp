@@ -62,9 +62,9 @@ Result run_in_pieces(const RunConfig& config, const fs::path& path, int every, i
   return {};
 }
 
-class Resume : public ::testing::TestWithParam<std::string> {};
+class ResumedMethod : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(Resume, IsExactWhereverTheRunWasInterrupted) {
+TEST_P(ResumedMethod, IsExactWhereverTheRunWasInterrupted) {
   const test::ScratchFolder scratch;
   RunConfig config = test::tiny_config(GetParam());
   config.training.augment = AugmentKind::crop_flip;
@@ -79,7 +79,7 @@ TEST_P(Resume, IsExactWhereverTheRunWasInterrupted) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Methods, Resume,
+INSTANTIATE_TEST_SUITE_P(Trainer, ResumedMethod,
                          ::testing::Values("full", "infobatch", "bls-infobatch", "bls-seta",
                                            "blr-infobatch", "ucb"),
                          [](const auto& test) {

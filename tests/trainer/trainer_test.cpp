@@ -26,6 +26,7 @@ class Recorder final : public TrainingObserver {
     epochs.push_back(step.epoch);
     progress.push_back(step.progress);
     learning_rates.push_back(step.running.learning_rate);
+    num_steps.push_back(step.num_steps);
     has_losses = !step.losses.empty();
   }
   void on_epoch(const EpochMetrics&) override { ++num_epochs; }
@@ -34,6 +35,7 @@ class Recorder final : public TrainingObserver {
   std::vector<std::uint64_t> epochs;
   std::vector<double> progress;
   std::vector<double> learning_rates;
+  std::vector<std::uint64_t> num_steps;
   bool has_losses = false;
   int num_epochs = 0;
 };
@@ -51,7 +53,7 @@ TEST(Trainer, LearnsAndPrunesAndSaysSo) {
   EXPECT_EQ(metrics[5].pruned, 0U);  // annealing
   for (const EpochMetrics& epoch : metrics) {
     EXPECT_EQ(epoch.samples + epoch.pruned, 120U);
-    EXPECT_EQ(epoch.steps, (epoch.samples + 15) / 16);
+    EXPECT_EQ(epoch.steps, (epoch.samples + 15) / 16 - (epoch.samples % 16 == 1 ? 1 : 0));
     ASSERT_TRUE(epoch.scores);
     EXPECT_EQ(std::accumulate(epoch.scores->counts.begin(), epoch.scores->counts.end(), 0U), 120U);
     EXPECT_GT(epoch.train_seconds, epoch.prune_seconds);
@@ -120,6 +122,23 @@ TEST(Trainer, UsesEverySampleOfThePlanOnceInBatchesOfTheSizeAsked) {
   }
   EXPECT_EQ(seen.size(), 120U);
   EXPECT_NE(recorder.batches[0], recorder.batches[8]);  // shuffled anew
+}
+
+TEST(Trainer, ALastBatchOfOneSampleJoinsTheOneBefore) {
+  const test::ScratchFolder scratch;
+  RunConfig config = test::tiny_config("full");
+  config.training.batch_size = 17;  // 120 = 7 * 17 + 1
+  config.training.epochs = 2;
+  Trainer trainer = test::start(config, scratch / "run");
+  Recorder recorder;
+  trainer.run(recorder, {});
+  ASSERT_EQ(recorder.batches.size(), 14U);
+  for (std::size_t k = 0; k < 14; ++k) {
+    EXPECT_EQ(recorder.batches[k].size(), k % 7 == 6 ? 18U : 17U) << k;
+    EXPECT_EQ(recorder.num_steps[k], 7U);
+  }
+  EXPECT_EQ(trainer.metrics()[0].samples, 120U);
+  EXPECT_EQ(trainer.metrics()[0].steps, 7U);
 }
 
 TEST(Trainer, BeginsAllMethodsWithTheSameOrderOfSamples) {
