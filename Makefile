@@ -16,7 +16,7 @@ STUDY_PACKAGES := python3-matplotlib
 # Arguments for `make bench`, e.g. make bench BENCH="--max-samples 1000000"
 BENCH :=
 
-.PHONY: help setup build run test test-release test-sanitizers data study bench format lint clean
+.PHONY: help setup build run test test-sanitizers data study bench format lint clean
 
 help:
 	@echo "make run    build everything and run the main job"
@@ -25,7 +25,7 @@ help:
 	@echo "make data   fetch CIFAR-10 and MNIST into data/"
 	@echo "make study  the longer comparison behind the tables (up to 90 minutes, resumable)"
 	@echo "make bench  measure speed against floors and peers (BENCH=\"--help\" for options)"
-	@echo "make format, make lint, make clean"
+	@echo "make test-sanitizers, make format, make lint, make clean"
 
 setup:
 	@scripts/setup.sh $(PACKAGES)
@@ -38,13 +38,11 @@ run: build
 	$(BUILD)/bin/winnow compare --preset quick --out runs/quick
 	$(BUILD)/bin/winnow report runs/quick --out runs/quick/report.html
 
-test: test-release test-sanitizers
-
-test-release: build
+test: build
 	@scripts/setup.sh $(TEST_PACKAGES)
 	ctest --preset $(PRESET)
 
-# The sanitizers run the core and the program, where all our memory and threads are.
+# The core and the program under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 test-sanitizers: setup
 	@for preset in asan-ubsan tsan; do \
 	  cmake --preset $$preset >/dev/null && cmake --build --preset $$preset && \
