@@ -72,8 +72,8 @@ class BatchTracker {
   // Where a later pass over the same order has to go on: every batch before it had its update, or
   // was passed over. Stays at 0 as long as no batch had an update.
   std::size_t position();
-  // The same for a run that is saved and resumed. With workers it cannot be seen whether a loop that
-  // was given the last batch passed it over or was interrupted before it; here it counts as
+  // The same for a run that is saved and resumed. With workers it cannot be seen whether a loop
+  // that was given the last batch passed it over or was interrupted before it; here it counts as
   // interrupted, so the batch is handed out once more.
   std::size_t resume_position();
   // Batches that were passed over since the last call; each one is returned once.
