@@ -35,7 +35,7 @@ build: setup
 	@cmake --build --preset $(PRESET)
 
 run: build
-	$(BUILD)/bin/winnow compare --preset quick --out runs/quick
+	$(BUILD)/bin/winnow compare --preset quick --limit 20000 --seeds 0 1 --out runs/quick
 	$(BUILD)/bin/winnow report runs/quick --out runs/quick/report.html
 
 test: build
