@@ -50,7 +50,7 @@ const kColumns: Column[] = [
   {title: 'Pruned', cell: (row) => [percent(row.pruned_share, 1)]},
   {title: 'Training time', cell: (row) => [duration(row.train_seconds_mean)]},
   {title: 'Time saved', cell: (row) => [percent(row.time_saved, 1)]},
-  {title: 'Cost of pruning', cell: (row) => [percent(row.prune_overhead)]},
+  {title: 'Cost of pruning', cell: (row) => [percent(row.prune_overhead, 3)]},
   {title: 'Seeds', cell: (row) => [String(row.num_seeds)]},
 ];
 
