@@ -26,9 +26,9 @@ namespace {
 // The value of an option that has been filled in by with_defaults().
 double get(const OptionMap& options, std::string_view name) { return options.find(name)->second; }
 
-std::size_t get_count(const OptionMap& options, std::string_view name) {
+std::size_t get_count(const OptionMap& options, std::string_view who, std::string_view name) {
   const double value = get(options, name);
-  detail::require(value >= 0.0 && value <= 1e9 && value == std::floor(value), "options", name,
+  detail::require(value >= 0.0 && value <= 1e9 && value == std::floor(value), who, name,
                   "a whole number of at least 0", value);
   return static_cast<std::size_t>(value);
 }
@@ -119,7 +119,7 @@ std::vector<PolicyInfo> make_policies() {
          "window as a share of the groups; groups * window_scale must round to at least 1"}},
        [](const OptionMap& o) {
          return make_seta({.prune_ratio = get(o, "prune_ratio"),
-                           .groups = get_count(o, "groups"),
+                           .groups = get_count(o, "seta", "groups"),
                            .window_scale = get(o, "window_scale")});
        }},
       {"epsilon-greedy",
@@ -145,7 +145,7 @@ std::vector<PolicyInfo> make_policies() {
          "a whole number of at least 0", "epochs at the start that use everything"}},
        [](const OptionMap& o) {
          return make_trim({.prune_ratio = get(o, "prune_ratio"),
-                           .warmup_epochs = get_count(o, "warmup_epochs")});
+                           .warmup_epochs = get_count(o, "trim", "warmup_epochs")});
        }},
   };
 }

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "detail/check.h"
@@ -24,6 +26,13 @@ bool is_aligned(std::uint64_t offset, std::span<const std::byte> bytes) {
 }  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path, std::uint64_t size) : path_(std::move(path)) {
+  // Renaming would replace a device or a pipe by a file. What cannot be examined fails below.
+  std::error_code error;
+  const auto type = std::filesystem::status(path_, error).type();
+  if (std::filesystem::exists(std::filesystem::file_status(type)) && !error &&
+      type != std::filesystem::file_type::regular) {
+    throw std::runtime_error(concat(path_.native(), ": cannot replace it: not a regular file"));
+  }
   const std::filesystem::path parent = path_.has_parent_path() ? path_.parent_path() : ".";
   folder_.reset(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!folder_.is_open()) throw_io_error(path_, "open its folder", errno);

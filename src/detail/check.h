@@ -1,6 +1,7 @@
 // Error messages with the name, the rule and the value.
 #pragma once
 
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -8,10 +9,11 @@
 
 namespace winnow::detail {
 
-// Joins anything that can be streamed; numbers as a person would write them.
+// Joins anything that can be streamed; numbers as a person would write them, in any locale.
 template <typename... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream out;
+  out.imbue(std::locale::classic());
   out.precision(10);
   (out << ... << parts);
   return out.str();

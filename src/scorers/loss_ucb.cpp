@@ -2,6 +2,9 @@
 // paper's constants could not be confirmed; the defaults are ours.
 #include "winnow/scorers/loss_ucb.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "detail/check.h"
 #include "detail/score_array.h"
 
@@ -13,6 +16,12 @@ struct Moments {
   float mean = kUnscored;
   float variance = 0.0F;
 };
+
+// The nearest finite float: the square of a huge loss does not fit.
+float to_finite(double value) {
+  return static_cast<float>(
+      std::min(value, static_cast<double>(std::numeric_limits<float>::max())));
+}
 
 class LossUcb final : public Scorer {
  public:
@@ -32,17 +41,17 @@ class LossUcb final : public Scorer {
       const double mean = old.mean;
       const double variance = old.variance;
       return Moments{.mean = static_cast<float>((1.0 - decay) * mean + decay * loss),
-                     .variance = static_cast<float>((1.0 - decay) * variance +
-                                                    decay * (loss - mean) * (loss - mean))};
+                     .variance = to_finite((1.0 - decay) * variance +
+                                           decay * (loss - mean) * (loss - mean))};
     });
     return true;
   }
 
   std::span<const float> scores(Array<float>& scratch) const override {
     scratch = Array<float>(moments_.size());
-    const auto confidence = static_cast<float>(options_.confidence);
     for (std::size_t i = 0; i < moments_.size(); ++i) {
-      scratch[i] = moments_[i].mean + confidence * moments_[i].variance;
+      scratch[i] = to_finite(static_cast<double>(moments_[i].mean) +
+                             options_.confidence * static_cast<double>(moments_[i].variance));
     }
     return {scratch.data(), scratch.size()};
   }

@@ -97,6 +97,14 @@ TEST(BatchLoss, RefusesToFreezeTheScores) {
   }
 }
 
+TEST(LossUcb, StaysFiniteForHugeLosses) {
+  const auto scorer = make_scorer({"loss-ucb", {{"decay", 0.5}, {"confidence", 1e5}}}, 1);
+  for (const double loss : {-3e38, 3e38, -3e38}) {
+    observe(*scorer, {0}, loss);
+    EXPECT_TRUE(std::isfinite(scores_of(*scorer)[0]));
+  }
+}
+
 TEST(LossUcb, FollowsItsFormula) {
   const auto scorer = make_scorer({"loss-ucb", {{"decay", 0.25}, {"confidence", 2.0}}}, 1);
   observe(*scorer, {0}, std::vector<float>{1.0F});

@@ -64,15 +64,18 @@ TEST(StateFile, SavingWhereNoFileCanBeFailsAndLeavesNothing) {
   const Pruner pruner = make_run();
   write_bytes(folder / "file", {});
   std::filesystem::create_directory(folder / "sub");
+  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
   const auto save_to = [&](const std::filesystem::path& path) {
     return message_of([&] { pruner.save(path); });
   };
   EXPECT_TRUE(contains(save_to(folder / "missing/run"),
                        "missing/run: cannot open its folder: No such file or directory"));
   EXPECT_TRUE(contains(save_to(folder / "file/run"), "Not a directory"));
-  EXPECT_TRUE(contains(save_to(folder / "sub"), "Is a directory"));
+  for (const char* name : {"sub", "pipe"}) {
+    EXPECT_TRUE(contains(save_to(folder / name), "cannot replace it: not a regular file"));
+  }
   EXPECT_TRUE(contains(save_to(folder / std::string(250, 'x')), "File name too long"));
-  EXPECT_EQ(folder.names(), (Names{"file", "sub"}));
+  EXPECT_EQ(folder.names(), (Names{"file", "pipe", "sub"}));
 }
 
 TEST(StateFile, AFileOfTheTemporaryNameIsNotTouched) {
