@@ -21,13 +21,18 @@ endif()
 
 find_program(WINNOW_CCACHE ccache)
 if(WINNOW_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${WINNOW_CCACHE})
+  # What ccache asks for before it works with precompiled headers; see also -fpch-preprocess.
+  set(CMAKE_CXX_COMPILER_LAUNCHER
+    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${WINNOW_CCACHE})
 endif()
 
 # Warnings and sanitizers for our own targets.
 function(winnow_compile_options target)
   # No contraction into fused multiply-adds: a plan must not depend on the instruction set.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow -ffp-contract=off)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${target} PRIVATE -fpch-preprocess)
+  endif()
   if(WINNOW_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
