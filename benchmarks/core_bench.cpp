@@ -1,8 +1,8 @@
-// Time of the core's operations and of the floors they are compared with. benchmarks/run.py runs this
-// program, puts the Python peers beside it and writes the table. By hand:
+// Time of the core's operations and of the floors they are compared with. benchmarks/run.py runs
+// this program, puts the Python peers beside it and writes the table. By hand:
 //   build/bin/core_bench --benchmark_filter=/1000000$
-// WINNOW_BENCH_SCORES names a file of float32 scores, so that the peers see the same; without it the
-// scores are gamma(2, 1).
+// WINNOW_BENCH_SCORES names a file of float32 scores, so that the peers see the same; without it
+// the scores are gamma(2, 1).
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -24,7 +25,6 @@ namespace {
 
 using winnow::Array;
 using winnow::EpochPlan;
-using winnow::PolicyInput;
 using winnow::Pruner;
 using winnow::Spec;
 
@@ -37,7 +37,8 @@ std::span<const float> scores_of(std::size_t n) {
     scores = Array<float>(n);
     if (const char* path = std::getenv("WINNOW_BENCH_SCORES")) {
       std::ifstream file(path, std::ios::binary);
-      file.read(reinterpret_cast<char*>(scores.data()), static_cast<std::streamsize>(n * sizeof(float)));
+      file.read(reinterpret_cast<char*>(scores.data()),
+                static_cast<std::streamsize>(n * sizeof(float)));
       if (!file) throw std::runtime_error(std::string("cannot read enough scores from ") + path);
     } else {
       std::mt19937_64 random(1);
@@ -66,9 +67,7 @@ void floor_memcpy(benchmark::State& state) {
 }
 
 // Random batches of a data set of n samples, as a shuffled epoch hands them out.
-EpochPlan random_plan(std::size_t n) {
-  return {winnow::Selection::all(n), 1, 0, false};
-}
+EpochPlan random_plan(std::size_t n) { return {winnow::Selection::all(n), 1, 0, false}; }
 
 // args: batch size, samples.
 void floor_random_writes(benchmark::State& state) {
@@ -89,12 +88,12 @@ void floor_random_writes(benchmark::State& state) {
 void update(benchmark::State& state, const std::string& score) {
   const auto batch = static_cast<std::size_t>(state.range(0));
   const auto n = static_cast<std::size_t>(state.range(1));
-  const auto plan = random_plan(n);
   Pruner pruner({.num_samples = n, .num_epochs = 10, .score = Spec{score}});
+  const auto order = pruner.start_epoch(0).order();
   std::size_t at = 0;
   double loss = 1.0;
   for (auto _ : state) {
-    pruner.observe(plan.order().subspan(at, batch), loss);
+    pruner.observe(order.subspan(at, batch), loss);
     benchmark::ClobberMemory();
     at = at + 2 * batch <= n ? at + batch : 0;
     loss = loss < 2.0 ? loss + 1e-6 : 1.0;
@@ -102,33 +101,44 @@ void update(benchmark::State& state, const std::string& score) {
   report_per_sample(state, batch);
 }
 
-// Scores to a finished plan: selection and order. `base` has prune_ratio 0.5 and, for SeTa, 10 groups.
-void plan(benchmark::State& state, const Spec& spec) {
-  const auto n = static_cast<std::size_t>(state.range(0));
+// A run whose samples have the benchmark's scores.
+Pruner scored_pruner(std::size_t n, const Spec& policy) {
+  Pruner pruner({.num_samples = n,
+                 .num_epochs = 1'000'000'000,
+                 .policy = policy,
+                 .score = Spec{"sample-loss"},
+                 .delta = 1.0});
   const auto scores = scores_of(n);
-  const auto policy = winnow::make_policy(spec);
-  std::uint64_t epoch = 10;
-  for (auto _ : state) {
-    const EpochPlan made(policy->select({.scores = scores, .epoch = epoch, .seed = 1}), 1, epoch, true);
-    benchmark::DoNotOptimize(made.order().data());
-    ++epoch;
+  std::vector<std::uint32_t> batch(1024);
+  for (std::size_t at = 0; at < n; at += batch.size()) {
+    const std::size_t count = std::min(batch.size(), n - at);
+    std::iota(batch.begin(), batch.end(), static_cast<std::uint32_t>(at));
+    pruner.observe(std::span<const std::uint32_t>(batch).first(count), scores.subspan(at, count));
   }
+  pruner.start_epoch(9);
+  return pruner;
+}
+
+// From the scores to the next epoch's plan: selection and order.
+void plan(benchmark::State& state, const Spec& policy) {
+  const auto n = static_cast<std::size_t>(state.range(0));
+  Pruner pruner = scored_pruner(n, policy);
+  std::uint64_t epoch = 10;
+  for (auto _ : state) benchmark::DoNotOptimize(pruner.start_epoch(epoch++).order().data());
   report_per_sample(state, n);
 }
 
-void plan_and_hand_out(benchmark::State& state, const Spec& spec) {
+void plan_and_hand_out(benchmark::State& state, const Spec& policy) {
   const auto n = static_cast<std::size_t>(state.range(0));
-  const auto scores = scores_of(n);
-  const auto policy = winnow::make_policy(spec);
+  Pruner pruner = scored_pruner(n, policy);
   std::vector<winnow::SampleIndex> batch(128);
   std::uint64_t epoch = 10;
   for (auto _ : state) {
-    const EpochPlan made(policy->select({.scores = scores, .epoch = epoch, .seed = 1}), 1, epoch, true);
+    const EpochPlan& made = pruner.start_epoch(epoch++);
     for (std::size_t at = 0; at < made.size(); at += batch.size()) {
       made.copy_to(at, std::span(batch).first(std::min(batch.size(), made.size() - at)));
       benchmark::DoNotOptimize(batch.data());
     }
-    ++epoch;
   }
   report_per_sample(state, n);
 }
@@ -166,8 +176,9 @@ std::filesystem::path state_path() {
 void save(benchmark::State& state) {
   const auto pruner = trained_pruner(static_cast<std::size_t>(state.range(0)));
   for (auto _ : state) pruner->save(state_path());
-  state.counters["bytes_per_sample"] = static_cast<double>(std::filesystem::file_size(state_path())) /
-                                       static_cast<double>(state.range(0));
+  state.counters["bytes_per_sample"] =
+      static_cast<double>(std::filesystem::file_size(state_path())) /
+      static_cast<double>(state.range(0));
   std::filesystem::remove(state_path());
 }
 
@@ -210,7 +221,10 @@ Spec with_half(std::string_view name) {
 void register_all(std::int64_t max_samples) {
   for (std::int64_t n = 1'000'000; n <= max_samples; n *= 10) {
     const auto add = [&](const std::string& name, auto function) {
-      benchmark::RegisterBenchmark(name.c_str(), function)->Arg(n)->Unit(benchmark::kMillisecond)->UseRealTime();
+      benchmark::RegisterBenchmark(name.c_str(), function)
+          ->Arg(n)
+          ->Unit(benchmark::kMillisecond)
+          ->UseRealTime();
     };
     add("memcpy", floor_memcpy);
     add("std_shuffle", std_shuffle);
@@ -226,7 +240,9 @@ void register_all(std::int64_t max_samples) {
     add("load", load);
     for (const std::int64_t batch : {32, 128, 1024}) {
       const auto add_update = [&](const std::string& name, auto function) {
-        benchmark::RegisterBenchmark(name.c_str(), function)->Args({batch, n})->Unit(benchmark::kMicrosecond);
+        benchmark::RegisterBenchmark(name.c_str(), function)
+            ->Args({batch, n})
+            ->Unit(benchmark::kMicrosecond);
       };
       add_update("random_writes", floor_random_writes);
       for (const char* score : {"batch-loss", "reconstruction"}) {

@@ -1,5 +1,5 @@
-// Peak memory of a run: observes every sample once, plans the next epoch, and prints the process's peak
-// as JSON. Usage: memory_bench SAMPLES POLICY [SCORE]
+// Peak memory of a run: observes every sample once, plans the next epoch, and prints the process's
+// peak as JSON. Usage: memory_bench SAMPLES POLICY [SCORE]
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
       "{\"samples\": %zu, \"policy\": \"%s\", \"score\": \"%s\", \"peak_bytes\": %.0f, "
       "\"bytes_per_sample\": %.3f, \"first_plan_seconds\": %.3f, \"observe_seconds\": %.3f, "
       "\"plan_seconds\": %.3f, \"plan_size\": %zu}\n",
-      n, argv[2], score.c_str(), peak, peak / static_cast<double>(n), first_plan, observe, next_plan,
-      plan.size());
+      n, argv[2], score.c_str(), peak, peak / static_cast<double>(n), first_plan, observe,
+      next_plan, plan.size());
   return 0;
 }

@@ -3,6 +3,11 @@
 import datetime
 import pathlib
 import subprocess
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "python"))
+
+import overhead  # noqa: E402
 
 
 def header(root, args):
@@ -109,5 +114,7 @@ def table(result):
     for n in sizes:
         if f"save/{n}" in measured:
             lines.append(f"State file, N = {n:.0e}: {measured[f'save/{n}']['bytes_per_sample']:.2f} bytes per sample.")
+    if result.get("package"):
+        lines += ["", "The Python package on top of the core:", "", overhead.table(result["package"]), ""]
     lines.append(provenance(result))
     return "\n".join(lines)

@@ -79,6 +79,18 @@ def run_memory(args, sizes):
     return results
 
 
+def run_package(args, folder):
+    """What the Python package costs on top of the core, if it was built."""
+    if not (ROOT / args.build / "python" / "winnow").exists():
+        return {}
+    path = pathlib.Path(folder) / "package.json"
+    command = [sys.executable, str(ROOT / "benchmarks" / "python" / "overhead.py"), "--build", args.build,
+               "--core", str(args.core), "--json", str(path)]
+    # Its exit code says whether the limits hold; the table shows it.
+    subprocess.run(command, stdout=subprocess.DEVNULL)
+    return json.loads(path.read_text())["figures"]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--max-samples", type=int, default=10_000_000, help="largest N: 1e6, 1e7 or 1e8")
@@ -111,9 +123,11 @@ def main():
         measured = run_core(args, scores_path, folder, sizes[-1])
         print("measuring plain Python ...", flush=True)
         measured.update(run_python(args, scores, folder, sizes))
+        package = run_package(args, folder)
     print("measuring memory ...", flush=True)
     memory_sizes = sizes + ([10**9] if args.billion else [])
-    result = {**report.header(ROOT, args), "measured": measured, "memory": run_memory(args, memory_sizes)}
+    result = {**report.header(ROOT, args), "measured": measured, "memory": run_memory(args, memory_sizes),
+              "package": package}
     print(report.table(result))
     if args.save:
         path = ROOT / "benchmarks" / "results" / f"core-{result['date'][:10]}.json"

@@ -19,7 +19,7 @@ std::size_t count_ones(const std::uint64_t* words, std::size_t num_words) {
 
 Bitmap::Bitmap(std::size_t size, bool value)
     : size_(size), words_((size + 63) / 64, value ? ~std::uint64_t{0} : 0) {
-  if (value && size % 64 != 0) words_.back() = (std::uint64_t{1} << (size % 64)) - 1;
+  if (value && size % 64 != 0) words_[words_.size() - 1] = (std::uint64_t{1} << (size % 64)) - 1;
 }
 
 Bitmap& Bitmap::operator&=(const Bitmap& other) {

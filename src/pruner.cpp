@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -135,6 +136,14 @@ bool Pruner::book(const Observation& observation) {
   return applied;
 }
 
+bool Pruner::is_planned(std::span<const std::uint32_t> indices) const {
+  if (!plan_) return false;
+  const std::span<const std::uint32_t> order = plan_->order();
+  const std::less_equal<const std::uint32_t*> before;
+  return before(order.data(), indices.data()) &&
+         before(indices.data() + indices.size(), order.data() + order.size());
+}
+
 std::span<const std::uint32_t> Pruner::narrow(std::span<const SampleIndex> indices) {
   check_range(indices, options_.num_samples);
   if (narrow_indices_.size() < indices.size()) narrow_indices_.resize(indices.size());
@@ -155,14 +164,17 @@ bool Pruner::observe(std::span<const SampleIndex> indices, std::span<const float
 
 bool Pruner::observe(std::span<const std::uint32_t> indices, double mean_loss) {
   check_batch(indices.size(), false, 0, *scorer_);
-  check_range(indices, options_.num_samples);
-  return book({.indices = indices, .mean_loss = mean_loss});
+  const bool planned = is_planned(indices);
+  if (!planned) check_range(indices, options_.num_samples);
+  return book({.indices = indices, .mean_loss = mean_loss, .distinct = planned});
 }
 
 bool Pruner::observe(std::span<const std::uint32_t> indices, std::span<const float> losses) {
   check_batch(indices.size(), true, losses.size(), *scorer_);
-  check_range(indices, options_.num_samples);
-  return book({.indices = indices, .mean_loss = mean_of(losses), .losses = losses});
+  const bool planned = is_planned(indices);
+  if (!planned) check_range(indices, options_.num_samples);
+  return book(
+      {.indices = indices, .mean_loss = mean_of(losses), .losses = losses, .distinct = planned});
 }
 
 void Pruner::set_position(std::size_t position) {

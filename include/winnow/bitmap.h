@@ -1,11 +1,13 @@
 // Bitmap: one bit per sample.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
+
+#include "winnow/array.h"
 
 namespace winnow {
 
@@ -31,14 +33,16 @@ class Bitmap {
   Bitmap& operator-=(const Bitmap& other);
 
   // Whoever writes words directly keeps the bits past size() at 0.
-  std::span<std::uint64_t> words() { return words_; }
-  std::span<const std::uint64_t> words() const { return words_; }
+  std::span<std::uint64_t> words() { return {words_.data(), words_.size()}; }
+  std::span<const std::uint64_t> words() const { return {words_.data(), words_.size()}; }
 
-  friend bool operator==(const Bitmap&, const Bitmap&) = default;
+  friend bool operator==(const Bitmap& a, const Bitmap& b) {
+    return a.size_ == b.size_ && std::equal(a.words_.begin(), a.words_.end(), b.words_.begin());
+  }
 
  private:
   std::size_t size_ = 0;
-  std::vector<std::uint64_t> words_;
+  Array<std::uint64_t> words_;
 };
 
 }  // namespace winnow

@@ -119,6 +119,8 @@ class Pruner {
 
   void check_epoch(std::uint64_t epoch) const;
   bool book(const Observation& observation);
+  // True if this is a part of the running plan's order itself: in range and without repetition.
+  bool is_planned(std::span<const std::uint32_t> indices) const;
   // Checks the range and copies to narrow_indices_.
   std::span<const std::uint32_t> narrow(std::span<const SampleIndex> indices);
 

@@ -23,6 +23,8 @@ struct Observation {
   double mean_loss = 0.0;
   // One loss per index, or empty when only the mean is known.
   std::span<const float> losses = {};
+  // True if it is known that no index stands twice.
+  bool distinct = false;
 
   // The loss of sample indices[k], or the mean if only that is known.
   double loss(std::size_t k) const {

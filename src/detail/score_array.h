@@ -18,13 +18,19 @@ ScorerArray saved_array(std::string_view name, std::string_view dtype, Array<T>&
   return {name, dtype, std::as_writable_bytes(std::span<T>(values.data(), values.size()))};
 }
 
-// Replaces values[i] by update(values[i], k) for i = indices[k]. All old values are read before the
-// first new one is written, so that an index that stands twice is applied once. `scratch` saves the
-// allocation.
+// Replaces values[i] by update(values[i], k) for i = observation.indices[k]. Unless the indices are
+// distinct, all old values are read before the first new one is written, so that an index that
+// stands twice is applied once. `scratch` saves the allocation.
 template <typename T, typename Update>
-void apply_once(std::span<const std::uint32_t> indices, Array<T>& values, std::vector<T>& scratch,
+void apply_once(const Observation& observation, Array<T>& values, std::vector<T>& scratch,
                 Update update) {
+  const std::span<const std::uint32_t> indices = observation.indices;
   const std::size_t n = indices.size();
+  if (observation.distinct) {
+    T* const all = values.data();
+    for (std::size_t k = 0; k < n; ++k) all[indices[k]] = update(all[indices[k]], k);
+    return;
+  }
   if (scratch.size() < n) scratch.resize(n);
   T* const fresh = scratch.data();
   T* const all = values.data();

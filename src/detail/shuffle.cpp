@@ -19,9 +19,9 @@ namespace {
 
 // Below this count the array is in the cache anyway.
 constexpr std::size_t kDirectCount = 3'000'000;
-constexpr std::size_t kBucketCount = 65536;
-// One cache line being written per bucket must stay in the first-level cache.
-constexpr std::size_t kMaxBuckets = 512;
+// The line being written of every bucket must stay in the first-level cache; with fewer buckets,
+// neighbouring draws hit the same one more often and wait for each other.
+constexpr std::size_t kNumBuckets = 512;
 
 // Positions of the set bits of each byte, for writing eight at a time.
 struct BytePositions {
@@ -114,14 +114,13 @@ void shuffle(std::uint32_t* items, std::size_t count, RandomStream& random, Rand
 // draws: the first counts, the second writes.
 class BucketScatter {
  public:
-  BucketScatter(const Bitmap& kept, std::size_t num_buckets, std::uint64_t seed,
-                std::uint64_t epoch)
-      : words_(kept.words()), num_buckets_(num_buckets), seed_(seed), epoch_(epoch) {}
+  BucketScatter(const Bitmap& kept, std::uint64_t seed, std::uint64_t epoch)
+      : words_(kept.words()), seed_(seed), epoch_(epoch) {}
 
   // Start of every bucket, and the end of the last.
   std::vector<std::size_t> starts() const {
     // Neighbouring draws may hit the same counter: two copies keep their updates apart.
-    std::array<std::array<std::uint32_t, kMaxBuckets>, 2> counts{};
+    std::array<std::array<std::uint32_t, kNumBuckets>, 2> counts{};
     for_each_chunk([&](std::size_t begin, std::size_t end, const Draws& draws) {
       std::size_t count = 0;
       for (std::size_t w = begin; w < end; ++w) {
@@ -133,8 +132,8 @@ class BucketScatter {
       }
       if (count % 2 == 1) ++counts[0][draws[count - 1]];
     });
-    std::vector<std::size_t> starts(num_buckets_ + 1, 0);
-    for (std::size_t b = 0; b < num_buckets_; ++b) {
+    std::vector<std::size_t> starts(kNumBuckets + 1, 0);
+    for (std::size_t b = 0; b < kNumBuckets; ++b) {
       starts[b + 1] = starts[b] + counts[0][b] + counts[1][b];
     }
     return starts;
@@ -146,7 +145,12 @@ class BucketScatter {
       const auto* last = list_positions(words_.data(), begin, end, positions.data(),
                                         positions.data() + positions.size());
       const auto count = static_cast<std::size_t>(last - positions.data());
-      for (std::size_t k = 0; k < count; ++k) out[next[draws[k]]++] = positions[k];
+      for (std::size_t k = 0; k < count; ++k) {
+        std::uint32_t* const place = out + next[draws[k]]++;
+        *place = positions[k];
+        // Two cache lines ahead: a store that waits for its line holds up all that follow.
+        __builtin_prefetch(place + 2 * 64 / sizeof(*place), 1);
+      }
     });
   }
 
@@ -157,14 +161,14 @@ class BucketScatter {
   template <typename Visit>
   void for_each_chunk(Visit visit) const {
     RandomStream random(seed_, epoch_, Purpose::buckets);
-    const std::uint64_t mask = num_buckets_ - 1;
     Draws draws;
     constexpr std::size_t kChunkWords = kChunk / 64;
     for (std::size_t begin = 0; begin < words_.size(); begin += kChunkWords) {
       const std::uint64_t* block = random.next_block();
       for (std::size_t k = 0; k < RandomStream::kBlock; ++k) {
         for (std::size_t part = 0; part < 4; ++part) {
-          draws[4 * k + part] = static_cast<std::uint16_t>((block[k] >> (16 * part)) & mask);
+          draws[4 * k + part] =
+              static_cast<std::uint16_t>((block[k] >> (16 * part)) & (kNumBuckets - 1));
         }
       }
       visit(begin, std::min(begin + kChunkWords, words_.size()), draws);
@@ -172,7 +176,6 @@ class BucketScatter {
   }
 
   std::span<const std::uint64_t> words_;
-  std::size_t num_buckets_;
   std::uint64_t seed_;
   std::uint64_t epoch_;
 };
@@ -198,11 +201,10 @@ Array<std::uint32_t> shuffled_positions(const Bitmap& kept, std::size_t count, s
     shuffle(order.data(), count, random, retries);
     return order;
   }
-  const std::size_t num_buckets = std::min(kMaxBuckets, std::bit_ceil(count / kBucketCount + 1));
-  const BucketScatter buckets(kept, num_buckets, seed, epoch);
+  const BucketScatter buckets(kept, seed, epoch);
   const auto starts = buckets.starts();
   buckets.write(starts, order.data());
-  for (std::size_t b = 0; b < num_buckets; ++b) {
+  for (std::size_t b = 0; b < kNumBuckets; ++b) {
     std::uint32_t* const bucket = order.data() + starts[b];
     const std::size_t size = starts[b + 1] - starts[b];
     touch(bucket, size);

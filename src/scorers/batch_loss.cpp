@@ -26,7 +26,7 @@ class BatchLoss final : public Scorer {
     const double alpha = options_.alpha;
     const double gain = (1.0 - alpha) * observation.mean_loss;
     const auto first = static_cast<float>(initial_);
-    detail::apply_once(observation.indices, scores_, scratch_, [=](float old, std::size_t) {
+    detail::apply_once(observation, scores_, scratch_, [=](float old, std::size_t) {
       const float before = old == old ? old : first;
       return static_cast<float>(alpha * static_cast<double>(before) + gain);
     });

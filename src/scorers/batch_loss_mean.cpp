@@ -22,9 +22,9 @@ class BatchLossMean final : public Scorer {
     const double excess = loss / mean_loss_ - 1.0;
     // First the counts, so that an index that stands twice counts one visit.
     if (counts_.size() < observation.indices.size()) counts_.resize(observation.indices.size());
-    detail::apply_once(observation.indices, visits_, visits_scratch_,
+    detail::apply_once(observation, visits_, visits_scratch_,
                        [&](std::uint32_t old, std::size_t k) { return counts_[k] = old + 1; });
-    detail::apply_once(observation.indices, scores_, scratch_, [&](float old, std::size_t k) {
+    detail::apply_once(observation, scores_, scratch_, [&](float old, std::size_t k) {
       const double before = old == old ? static_cast<double>(old) : 0.0;
       return static_cast<float>(before + (excess - before) / counts_[k]);
     });

@@ -19,7 +19,7 @@ class LossAverage final : public Scorer {
 
   bool observe(const Observation& observation) override {
     const double decay = options_.decay;
-    detail::apply_once(observation.indices, scores_, scratch_, [&](float old, std::size_t k) {
+    detail::apply_once(observation, scores_, scratch_, [&](float old, std::size_t k) {
       const double loss = observation.loss(k);
       return static_cast<float>(old == old ? (1.0 - decay) * static_cast<double>(old) + decay * loss
                                            : loss);

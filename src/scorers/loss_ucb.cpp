@@ -35,14 +35,14 @@ class LossUcb final : public Scorer {
 
   bool observe(const Observation& observation) override {
     const double decay = options_.decay;
-    detail::apply_once(observation.indices, moments_, scratch_, [&](Moments old, std::size_t k) {
+    detail::apply_once(observation, moments_, scratch_, [&](Moments old, std::size_t k) {
       const double loss = observation.loss(k);
       if (old.mean != old.mean) return Moments{.mean = static_cast<float>(loss)};
       const double mean = old.mean;
       const double variance = old.variance;
-      return Moments{.mean = static_cast<float>((1.0 - decay) * mean + decay * loss),
-                     .variance = to_finite((1.0 - decay) * variance +
-                                           decay * (loss - mean) * (loss - mean))};
+      return Moments{
+          .mean = static_cast<float>((1.0 - decay) * mean + decay * loss),
+          .variance = to_finite((1.0 - decay) * variance + decay * (loss - mean) * (loss - mean))};
     });
     return true;
   }
