@@ -6,14 +6,20 @@
 
 #include "detail/check.h"
 #include "detail/shuffle.h"
+#include "detail/weight_groups.h"
 
 namespace winnow {
 
-EpochPlan::EpochPlan(Selection selection, std::uint64_t seed, std::uint64_t epoch, bool pruning)
+EpochPlan::EpochPlan(Selection selection, std::uint64_t seed, std::uint64_t epoch, bool pruning,
+                     std::size_t homogeneous_batch_size)
     : selection_(std::move(selection)),
       epoch_(epoch),
       pruning_(pruning),
-      order_(detail::shuffled_positions(selection_.kept, selection_.kept.count(), seed, epoch)) {}
+      order_(detail::shuffled_positions(selection_.kept, selection_.kept.count(), seed, epoch)) {
+  if (homogeneous_batch_size == 0 || !detail::has_two_weights(selection_)) return;
+  detail::RandomStream random(seed, epoch, detail::Purpose::batch_order);
+  order_ = detail::group_by_weight(order_, selection_.rescaled, homogeneous_batch_size, random);
+}
 
 void EpochPlan::copy_to(std::size_t begin, std::span<SampleIndex> out) const {
   if (begin > size() || out.size() > size() - begin) {

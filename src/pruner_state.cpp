@@ -1,4 +1,5 @@
 // State files of a Pruner: what the tensors and the metadata of the container mean.
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
@@ -26,6 +27,7 @@ constexpr std::uint64_t kFormatVersion = 1;
 constexpr std::string_view kNumberPrefix = "number.";
 constexpr std::string_view kKept = "plan.kept";
 constexpr std::string_view kRescaled = "plan.rescaled";
+constexpr std::string_view kLabels = "labels";
 
 // Packed bits, lowest first, in whole 64-bit words.
 Tensor bitmap_tensor(std::string_view name, const Bitmap& bitmap) {
@@ -56,6 +58,36 @@ Tensor array_tensor(const ScorerArray& array, std::size_t num_samples) {
   return {std::string(array.name), std::string(array.dtype), std::move(shape), array.bytes};
 }
 
+Tensor labels_tensor(std::span<const std::int32_t> labels) {
+  return {std::string(kLabels), "I32", {labels.size()}, std::as_bytes(labels)};
+}
+
+// The classes of the samples, numbered from 0; empty if the file has none.
+std::vector<std::int32_t> read_labels(const SafetensorsReader& file, std::size_t num_samples) {
+  const Tensor* const tensor = file.find_tensor(kLabels);
+  if (tensor == nullptr) return {};
+  std::vector<std::int32_t> labels(num_samples);
+  const std::span<std::byte> bytes = std::as_writable_bytes(std::span(labels));
+  if (tensor->dtype != "I32" || tensor->bytes.size() != bytes.size()) {
+    file.fail(concat("tensor labels must be I32 of ", bytes.size(), " bytes, got ", tensor->dtype,
+                     " of ", tensor->bytes.size()));
+  }
+  std::memcpy(bytes.data(), tensor->bytes.data(), bytes.size());
+  return labels;
+}
+
+void check_same_labels(const SafetensorsReader& file, const PrunerOptions& options) {
+  if (options.labels.empty()) return;
+  const std::vector<std::int32_t> theirs = read_labels(file, options.num_samples);
+  if (theirs.empty()) file.fail("tensor labels is missing");
+  const auto [ours, other] =
+      std::mismatch(options.labels.begin(), options.labels.end(), theirs.begin());
+  if (ours != options.labels.end()) {
+    file.fail(concat("belongs to a run with other labels: sample ", ours - options.labels.begin(),
+                     " is of class ", *other, " in the file, but ", *ours, " in this run"));
+  }
+}
+
 void check_format(const SafetensorsReader& file) {
   const std::string& format = detail::read_text(file, "format");
   if (format != kFormat) {
@@ -83,6 +115,7 @@ class PrunerState {
     check_format(file);
     detail::check_same_options(file, pruner.options_);
     file.verify_data();
+    check_same_labels(file, pruner.options_);
     unpack(file, pruner);
   }
 
@@ -117,6 +150,7 @@ SafetensorsWriter PrunerState::pack(const Pruner& pruner) {
   for (const ScorerArray& array : pruner.scorer_->arrays()) {
     tensors.push_back(array_tensor(array, pruner.num_samples()));
   }
+  if (!pruner.options_.labels.empty()) tensors.push_back(labels_tensor(pruner.options_.labels));
   if (pruner.plan_) {
     const EpochPlan& plan = *pruner.plan_;
     const Selection& selection = plan.selection();
@@ -134,7 +168,7 @@ SafetensorsWriter PrunerState::pack(const Pruner& pruner) {
 }
 
 Pruner PrunerState::construct(const SafetensorsReader& file) {
-  const PrunerOptions options = detail::read_options(file);
+  PrunerOptions options = detail::read_options(file);
   // Before memory is taken for so many samples.
   for (const Tensor& tensor : file.tensors()) {
     if (tensor.name == kKept || tensor.name == kRescaled) continue;
@@ -142,6 +176,7 @@ Pruner PrunerState::construct(const SafetensorsReader& file) {
       file.fail(concat("tensor ", tensor.name, " must have ", options.num_samples, " rows"));
     }
   }
+  options.labels = read_labels(file, options.num_samples);
   try {
     return Pruner(options);
   } catch (const std::invalid_argument& error) {
@@ -167,7 +202,8 @@ std::optional<EpochPlan> PrunerState::read_plan(const SafetensorsReader& file,
   selection.rescale = static_cast<float>(detail::read_real(file, "rescale"));
   selection.report = detail::read_report(file);
   const bool pruning = detail::read_integer(file, "pruning") != 0;
-  return EpochPlan(std::move(selection), pruner.options_.seed, epoch, pruning);
+  return EpochPlan(std::move(selection), pruner.options_.seed, epoch, pruning,
+                   pruner.options_.homogeneous_batch_size);
 }
 
 void PrunerState::check_scorer(const SafetensorsReader& file,

@@ -17,8 +17,10 @@ class EpochPlan {
  public:
   EpochPlan() = default;
 
-  // Shuffles the selection. The order depends on (seed, epoch, selection) alone.
-  EpochPlan(Selection selection, std::uint64_t seed, std::uint64_t epoch, bool pruning);
+  // Shuffles the selection. The order depends on (seed, epoch, selection) alone. With a
+  // `homogeneous_batch_size`, every so many samples in a row have the same weight.
+  EpochPlan(Selection selection, std::uint64_t seed, std::uint64_t epoch, bool pruning,
+            std::size_t homogeneous_batch_size = 0);
 
   std::uint64_t epoch() const { return epoch_; }
   // True in an epoch that the schedule prunes, even if the policy kept every sample.

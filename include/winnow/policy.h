@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "winnow/selection.h"
@@ -10,11 +11,16 @@
 
 namespace winnow {
 
+// The highest prune_ratio that target_prune sets, for policies that would take any below 1.
+inline constexpr double kMaxAdjustedRatio = 0.99;
+
 // All that a selection may depend on.
 struct PolicyInput {
   std::span<const float> scores;  // one per sample, kUnscored where there is none
   std::uint64_t epoch = 0;        // from 0
   std::uint64_t seed = 0;
+  // Instead of the policy's own prune_ratio, in [0, Policy::max_prune_ratio()].
+  std::optional<double> prune_ratio = std::nullopt;
 };
 
 // Stateless and thread-safe: the same input gives the same selection. An unscored sample is never
@@ -37,6 +43,11 @@ class Policy {
 
   // The samples of an annealing epoch: all of them, unless the policy says otherwise.
   virtual Selection anneal(const PolicyInput& input) const;
+  // True if anneal() leaves samples out as well.
+  virtual bool prunes_when_annealing() const { return false; }
+
+  // How far PolicyInput::prune_ratio may go; 0 if the policy does not read it.
+  virtual double max_prune_ratio() const { return 0.0; }
 };
 
 }  // namespace winnow

@@ -27,6 +27,16 @@ struct PrunerOptions {
   std::optional<double> delta = std::nullopt;
   // All randomness comes from this number and the epoch.
   std::uint64_t seed = 0;
+  // The batch size of the training loop: every batch then holds samples of one weight, so that the
+  // mean loss of a batch times its weight is exact. 0: batches are mixed.
+  std::size_t homogeneous_batch_size = 0;
+  // At least this share of every class is in each plan, in [0, 1]; 0: classes do not matter.
+  double min_per_class = 0.0;
+  // The class of every sample, any integers. Needed by min_per_class, otherwise not kept.
+  std::vector<std::int32_t> labels = {};
+  // The pruned share of the whole run, in [0, 1): sets the policy's prune_ratio anew in every
+  // epoch. Unset: prune_ratio stays as it is.
+  std::optional<double> target_prune = std::nullopt;
 };
 
 // The training loop's side:
@@ -54,7 +64,7 @@ class Pruner {
   //   auto bls = winnow::Pruner({...}).with_score({"batch-loss", {{"alpha", 0.7}}});
   Pruner with_score(const Spec& score) &&;
 
-  // The options with every default filled in.
+  // The options with every default filled in, and labels numbered from 0.
   const PrunerOptions& options() const { return options_; }
   const Schedule& schedule() const { return schedule_; }
   const Scorer& scorer() const { return *scorer_; }
@@ -118,6 +128,10 @@ class Pruner {
   friend class PrunerState;
 
   void check_epoch(std::uint64_t epoch) const;
+  // The policy's choice, with what min_per_class and homogeneous batches put back.
+  Selection select(const PolicyInput& input) const;
+  // The same with the prune_ratio that brings the run nearest to target_prune.
+  Selection select_for_target(PolicyInput input) const;
   bool book(const Observation& observation);
   // True if this is a part of the running plan's order itself: in range and without repetition.
   bool is_planned(std::span<const std::uint32_t> indices) const;
@@ -128,6 +142,7 @@ class Pruner {
   Schedule schedule_;
   std::unique_ptr<Scorer> scorer_;
   std::unique_ptr<Policy> policy_;
+  std::vector<std::size_t> class_sizes_;  // of options_.labels
 
   std::optional<EpochPlan> plan_;
   std::size_t position_ = 0;

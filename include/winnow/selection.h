@@ -29,6 +29,12 @@ struct SelectionReport {
   std::optional<std::size_t> window_begin;       // SeTa: groups [window_begin, window_end) are used
   std::optional<std::size_t> window_end;
   std::optional<double> within_group_sum_of_squares;  // SeTa
+  std::optional<std::size_t> num_restored;  // put back by min_per_class and homogeneous batches
+  std::optional<double> prune_ratio;        // target_prune: the ratio that it chose
+  // target_prune: the pruned shares of the whole run that are still possible if the other epochs
+  // can prune as little or as much as this one; if this one cannot prune, as the ratio allows.
+  std::optional<double> lowest_reachable;
+  std::optional<double> highest_reachable;
 };
 
 // A set of samples, some of them with a common weight other than 1. Two bits per sample.

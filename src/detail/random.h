@@ -13,7 +13,12 @@ enum class Purpose : std::uint64_t {
   exploration = 2,
   order = 3,
   order_retries = 4,
-  buckets = 5
+  buckets = 5,
+  class_floor = 6,
+  whole_batches = 7,
+  batch_order = 8,
+  label_noise = 9,
+  class_sizes = 10
 };
 
 // Eight interleaved xoshiro256++ generators (Blackman and Vigna), seeded by splitmix64. Numbers are

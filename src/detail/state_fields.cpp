@@ -5,16 +5,21 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <optional>
+#include <span>
 #include <system_error>
 
 #include "detail/check.h"
+#include "winnow/registry.h"
 
 namespace winnow::detail {
 namespace {
 
 constexpr std::string_view kScorePrefix = "score.";
 constexpr std::string_view kPolicyPrefix = "policy.";
+// Options that are written only where they are set.
+constexpr std::string_view kSetOnly[] = {"homogeneous_batch_size", "min_per_class", "target_prune"};
 
 template <typename Number>
 std::optional<Number> parse(std::string_view text) {
@@ -68,6 +73,28 @@ std::vector<ScoreGroup> groups_from_text(const SafetensorsReader& file, std::str
   return groups;
 }
 
+template <typename Info>
+std::string default_in(std::span<const Info> all, std::string_view name, std::string_view option) {
+  for (const Info& info : all) {
+    if (info.name != name) continue;
+    for (const OptionInfo& known : info.options) {
+      if (known.name == option) return to_text(known.default_value);
+    }
+  }
+  return "not set";
+}
+
+// The default of an option of a score or policy as text.
+std::string default_of(std::string_view key, const PrunerOptions& options) {
+  if (key.starts_with(kScorePrefix)) {
+    return default_in(registered_scorers(), options.score->name, key.substr(kScorePrefix.size()));
+  }
+  if (key.starts_with(kPolicyPrefix)) {
+    return default_in(registered_policies(), options.policy.name, key.substr(kPolicyPrefix.size()));
+  }
+  return "not set";
+}
+
 template <typename Number>
 void read_optional(const SafetensorsReader& file, std::string_view key,
                    std::optional<Number>& value) {
@@ -96,6 +123,13 @@ void write_options(const PrunerOptions& options, Metadata& out) {
   out.emplace_back("delta", to_text(options.delta.value()));
   write_spec("score", kScorePrefix, options.score.value(), out);
   write_spec("policy", kPolicyPrefix, options.policy, out);
+  if (options.homogeneous_batch_size > 0) {
+    out.emplace_back("homogeneous_batch_size", std::to_string(options.homogeneous_batch_size));
+  }
+  if (options.min_per_class > 0.0) {
+    out.emplace_back("min_per_class", to_text(options.min_per_class));
+  }
+  if (options.target_prune) out.emplace_back("target_prune", to_text(*options.target_prune));
 }
 
 void write_report(const SelectionReport& report, Metadata& out) {
@@ -112,6 +146,10 @@ void write_report(const SelectionReport& report, Metadata& out) {
   write_count("report.window_begin", report.window_begin);
   write_count("report.window_end", report.window_end);
   write_real("report.within_group_sum_of_squares", report.within_group_sum_of_squares);
+  write_count("report.num_restored", report.num_restored);
+  write_real("report.prune_ratio", report.prune_ratio);
+  write_real("report.lowest_reachable", report.lowest_reachable);
+  write_real("report.highest_reachable", report.highest_reachable);
 }
 
 const std::string& read_text(const SafetensorsReader& file, std::string_view key) {
@@ -137,12 +175,21 @@ OptionMap read_numbers(const SafetensorsReader& file, std::string_view prefix) {
 }
 
 PrunerOptions read_options(const SafetensorsReader& file) {
-  return {.num_samples = static_cast<std::size_t>(read_integer(file, "num_samples")),
-          .num_epochs = read_integer(file, "num_epochs"),
-          .policy = {read_text(file, "policy"), read_numbers(file, kPolicyPrefix)},
-          .score = Spec{read_text(file, "score"), read_numbers(file, kScorePrefix)},
-          .delta = read_real(file, "delta"),
-          .seed = read_integer(file, "seed")};
+  PrunerOptions options{.num_samples = static_cast<std::size_t>(read_integer(file, "num_samples")),
+                        .num_epochs = read_integer(file, "num_epochs"),
+                        .policy = {read_text(file, "policy"), read_numbers(file, kPolicyPrefix)},
+                        .score = Spec{read_text(file, "score"), read_numbers(file, kScorePrefix)},
+                        .delta = read_real(file, "delta"),
+                        .seed = read_integer(file, "seed")};
+  if (file.find_metadata("homogeneous_batch_size") != nullptr) {
+    options.homogeneous_batch_size =
+        static_cast<std::size_t>(read_integer(file, "homogeneous_batch_size"));
+  }
+  if (file.find_metadata("min_per_class") != nullptr) {
+    options.min_per_class = read_real(file, "min_per_class");
+  }
+  read_optional(file, "target_prune", options.target_prune);
+  return options;
 }
 
 SelectionReport read_report(const SafetensorsReader& file) {
@@ -156,6 +203,10 @@ SelectionReport read_report(const SafetensorsReader& file) {
   read_optional(file, "report.window_begin", report.window_begin);
   read_optional(file, "report.window_end", report.window_end);
   read_optional(file, "report.within_group_sum_of_squares", report.within_group_sum_of_squares);
+  read_optional(file, "report.num_restored", report.num_restored);
+  read_optional(file, "report.prune_ratio", report.prune_ratio);
+  read_optional(file, "report.lowest_reachable", report.lowest_reachable);
+  read_optional(file, "report.highest_reachable", report.highest_reachable);
   return report;
 }
 
@@ -168,15 +219,18 @@ void check_same_options(const SafetensorsReader& file, const PrunerOptions& opti
   };
   for (const auto& [key, value] : ours) {
     const std::string* const theirs = file.find_metadata(key);
-    if (theirs == nullptr) fail(key, "not set", value);
-    if (*theirs != value) fail(key, *theirs, value);
+    // A file of a version that did not know the option was written under its default.
+    const std::string known = theirs != nullptr ? *theirs : default_of(key, options);
+    if (known != value) fail(key, known, value);
   }
   const auto is_ours = [&](std::string_view key) {
     return std::any_of(ours.begin(), ours.end(),
                        [&](const auto& field) { return field.first == key; });
   };
   for (const auto& [key, theirs] : file.metadata()) {
-    const bool is_option = key.starts_with(kScorePrefix) || key.starts_with(kPolicyPrefix);
+    const bool is_option =
+        key.starts_with(kScorePrefix) || key.starts_with(kPolicyPrefix) ||
+        std::find(std::begin(kSetOnly), std::end(kSetOnly), key) != std::end(kSetOnly);
     if (is_option && !is_ours(key)) fail(key, theirs, "not set");
   }
 }

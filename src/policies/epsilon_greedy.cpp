@@ -19,11 +19,12 @@ class EpsilonGreedy final : public Policy {
     return {"epsilon-greedy",
             {{"prune_ratio", options_.prune_ratio}, {"epsilon", options_.epsilon}}};
   }
+  double max_prune_ratio() const override { return kMaxAdjustedRatio; }
 
   Selection select(const PolicyInput& input) const override {
     const std::size_t n = input.scores.size();
-    const auto num_kept =
-        static_cast<std::size_t>(detail::floor_share(1.0 - options_.prune_ratio, n));
+    const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
+    const auto num_kept = static_cast<std::size_t>(detail::floor_share(keep, n));
     const auto num_random =
         static_cast<std::size_t>(detail::floor_share(options_.epsilon, num_kept));
     detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);

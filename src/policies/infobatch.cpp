@@ -13,12 +13,15 @@ namespace winnow {
 
 namespace {
 
+constexpr double kMaxPruneRatio = 0.9;
+
 class InfoBatch final : public Policy {
  public:
   explicit InfoBatch(const InfoBatchOptions& options) : options_(options) {}
 
   Spec spec() const override { return {"infobatch", {{"prune_ratio", options_.prune_ratio}}}; }
   double default_delta() const override { return 0.875; }
+  double max_prune_ratio() const override { return kMaxPruneRatio; }
 
   Selection select(const PolicyInput& input) const override {
     const std::size_t n = input.scores.size();
@@ -26,7 +29,7 @@ class InfoBatch final : public Policy {
     Selection selection = Selection::all(n);
     if (statistics.num_scored == 0) return selection;
 
-    const double keep = 1.0 - options_.prune_ratio;
+    const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
     const Bitmap easy = detail::below(input.scores, statistics.mean);
     const std::size_t num_easy = easy.count();
     const auto num_kept = static_cast<std::size_t>(detail::floor_share(keep, num_easy));
@@ -48,7 +51,7 @@ class InfoBatch final : public Policy {
 }  // namespace
 
 std::unique_ptr<Policy> make_infobatch(const InfoBatchOptions& options) {
-  detail::require(options.prune_ratio >= 0.0 && options.prune_ratio <= 0.9, "infobatch",
+  detail::require(options.prune_ratio >= 0.0 && options.prune_ratio <= kMaxPruneRatio, "infobatch",
                   "prune_ratio", "in [0, 0.9]", options.prune_ratio);
   return std::make_unique<InfoBatch>(options);
 }

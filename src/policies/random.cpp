@@ -19,12 +19,17 @@ class Random final : public Policy {
             {{"prune_ratio", options_.prune_ratio}}};
   }
   bool uses_scores() const override { return false; }
+  // The subset of a whole run cannot follow a ratio that changes.
+  double max_prune_ratio() const override {
+    return renewal_ == Renewal::once ? 0.0 : kMaxAdjustedRatio;
+  }
 
   Selection select(const PolicyInput& input) const override {
     const std::size_t n = input.scores.size();
     const std::uint64_t epoch = renewal_ == Renewal::once ? 0 : input.epoch;
     detail::RandomStream random(input.seed, epoch, detail::Purpose::selection);
-    return {.kept = detail::choose(n, detail::floor_share(1.0 - options_.prune_ratio, n), random)};
+    const double ratio = input.prune_ratio.value_or(options_.prune_ratio);
+    return {.kept = detail::choose(n, detail::floor_share(1.0 - ratio, n), random)};
   }
 
  private:

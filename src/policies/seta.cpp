@@ -31,6 +31,8 @@ class Seta final : public Policy {
              {"window_scale", options_.window_scale}}};
   }
   double default_delta() const override { return 0.875; }
+  bool prunes_when_annealing() const override { return true; }
+  double max_prune_ratio() const override { return kMaxAdjustedRatio; }
 
   Selection select(const PolicyInput& input) const override {
     Selection selection = anneal(input);
@@ -62,7 +64,8 @@ class Seta final : public Policy {
   Selection anneal(const PolicyInput& input) const override {
     const std::size_t n = input.scores.size();
     detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
-    return {.kept = detail::choose(n, detail::floor_share(1.0 - options_.prune_ratio, n), random)};
+    const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
+    return {.kept = detail::choose(n, detail::floor_share(keep, n), random)};
   }
 
  private:

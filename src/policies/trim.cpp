@@ -20,13 +20,15 @@ class Trim final : public Policy {
             {{"prune_ratio", options_.prune_ratio},
              {"warmup_epochs", static_cast<double>(options_.warmup_epochs)}}};
   }
+  double max_prune_ratio() const override { return kMaxAdjustedRatio; }
 
   Selection select(const PolicyInput& input) const override {
     const std::size_t n = input.scores.size();
     Selection selection = Selection::all(n);
     if (input.epoch < options_.warmup_epochs) return selection;
-    const auto num_left_out = std::min<std::size_t>(detail::floor_share(options_.prune_ratio, n),
-                                                    detail::scored(input.scores).count());
+    const double ratio = input.prune_ratio.value_or(options_.prune_ratio);
+    const auto num_left_out =
+        std::min<std::size_t>(detail::floor_share(ratio, n), detail::scored(input.scores).count());
     detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
     selection.kept -= detail::highest(input.scores, num_left_out, random);
     return selection;

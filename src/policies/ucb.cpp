@@ -14,10 +14,11 @@ class Ucb final : public Policy {
   explicit Ucb(const UcbOptions& options) : options_(options) {}
 
   Spec spec() const override { return {"ucb", {{"prune_ratio", options_.prune_ratio}}}; }
+  double max_prune_ratio() const override { return kMaxAdjustedRatio; }
 
   Selection select(const PolicyInput& input) const override {
-    const auto num_kept = static_cast<std::size_t>(
-        detail::floor_share(1.0 - options_.prune_ratio, input.scores.size()));
+    const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
+    const auto num_kept = static_cast<std::size_t>(detail::floor_share(keep, input.scores.size()));
     detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
     return {.kept = detail::unscored_then_highest(input.scores, num_kept, random)};
   }
