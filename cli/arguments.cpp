@@ -68,19 +68,25 @@ void add_count(CLI::App& command, const std::string& name, std::uint64_t& target
       ->default_str(fmt::format("{}", target));
 }
 
-void add_delta(CLI::App& command, std::optional<double>& target) {
+void add_share(CLI::App& command, const std::string& name, std::optional<double>& target,
+               const std::string& help) {
   command
       .add_option_function<std::string>(
-          "--delta",
-          [&target](const std::string& text) {
+          name,
+          [name, &target](const std::string& text) {
             target = parse_number(text);
             if (!target || !(*target >= 0.0 && *target <= 1.0)) {
-              throw UsageError(fmt::format("--delta must be in [0, 1], got {}", text));
+              throw UsageError(fmt::format("{} must be in [0, 1], got {}", name, text));
             }
           },
-          "share of the epochs that are pruned, in [0, 1]; later epochs anneal on\n"
-          "full data (default: the policy's own, see below)")
+          help)
       ->type_name("NUMBER");
+}
+
+void add_delta(CLI::App& command, std::optional<double>& target) {
+  add_share(command, "--delta", target,
+            "share of the epochs that are pruned, in [0, 1]; later epochs anneal on\n"
+            "full data (default: the policy's own, see below)");
 }
 
 void require_memory(double bytes, std::string_view what) {

@@ -44,6 +44,10 @@ struct CountRange {
 void add_count(CLI::App& command, const std::string& name, std::uint64_t& target, CountRange range,
                const std::string& help);
 
+// Adds `--name X`, in [0, 1].
+void add_share(CLI::App& command, const std::string& name, std::optional<double>& target,
+               const std::string& help);
+
 // Adds `--delta X`, in [0, 1]; unset, the policy's own.
 void add_delta(CLI::App& command, std::optional<double>& target);
 

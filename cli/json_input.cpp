@@ -204,4 +204,18 @@ std::vector<float> read_scores(const std::string& path) {
   return scores;
 }
 
+std::vector<std::int32_t> read_labels(const std::string& path) {
+  const json document = read_json(path);
+  const json& values = document.is_array() ? document : array_member(document, "labels", path);
+  std::vector<std::int32_t> labels(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double value = values[i].is_number() ? values[i].get<double>() : std::nan("");
+    if (!(value == std::floor(value)) || std::abs(value) > 0x7fffffff) {
+      refuse(path, fmt::format("labels[{}]", i), "a 32-bit integer", values[i]);
+    }
+    labels[i] = static_cast<std::int32_t>(value);
+  }
+  return labels;
+}
+
 }  // namespace winnow::cli

@@ -37,4 +37,8 @@ bool get_float_or_null(const nlohmann::json& value, float& out);
 // there is none or if one is infinite.
 std::vector<float> read_scores(const std::string& path);
 
+// Integers from an array, or from the key "labels" of an object. Throws if one is none, or beyond
+// 32 bits.
+std::vector<std::int32_t> read_labels(const std::string& path);
+
 }  // namespace winnow::cli

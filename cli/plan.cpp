@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,9 +17,7 @@
 #include "spec_flags.h"
 #include "table.h"
 #include "winnow/epoch_plan.h"
-#include "winnow/policy.h"
-#include "winnow/registry.h"
-#include "winnow/schedule.h"
+#include "winnow/pruner.h"
 
 namespace winnow::cli {
 
@@ -33,17 +32,33 @@ struct PlanArguments {
   std::uint64_t epoch = 0;
   std::optional<double> delta;
   std::uint64_t seed = 0;
+  std::uint64_t homogeneous_batch_size = 0;
+  std::optional<double> min_per_class;
+  std::string labels;
   bool json = false;
 };
 
-EpochPlan make_plan(const PlanArguments& arguments, const Policy& policy,
-                    std::span<const float> scores) {
-  const Schedule schedule{.num_epochs = arguments.num_epochs,
-                          .delta = arguments.delta.value_or(policy.default_delta())};
-  const bool pruning = schedule.is_pruned(arguments.epoch);
-  const PolicyInput input{.scores = scores, .epoch = arguments.epoch, .seed = arguments.seed};
-  return {pruning ? policy.select(input) : policy.anneal(input), arguments.seed, arguments.epoch,
-          pruning};
+// A pruner that has these scores: sample-loss keeps what it is shown.
+Pruner make_pruner(const PlanArguments& arguments, std::span<const float> scores) {
+  PrunerOptions options{.num_samples = scores.size(),
+                        .num_epochs = arguments.num_epochs,
+                        .policy = arguments.spec.choose().policy.value(),
+                        .score = Spec{"sample-loss"},
+                        .delta = arguments.delta,
+                        .seed = arguments.seed,
+                        .homogeneous_batch_size = arguments.homogeneous_batch_size,
+                        .min_per_class = arguments.min_per_class.value_or(0.0)};
+  if (!arguments.labels.empty()) options.labels = read_labels(arguments.labels);
+  Pruner pruner = as_usage([&] { return Pruner(options); });
+  std::vector<std::uint32_t> scored;
+  std::vector<float> losses;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (std::isnan(scores[i])) continue;
+    scored.push_back(static_cast<std::uint32_t>(i));
+    losses.push_back(scores[i]);
+  }
+  if (!scored.empty()) pruner.observe(scored, losses);
+  return pruner;
 }
 
 ordered_json groups_json(const std::vector<ScoreGroup>& groups) {
@@ -67,6 +82,7 @@ ordered_json to_json(const EpochPlan& plan, const std::string& policy) {
   if (report.window_begin && report.window_end) {
     out["window"] = {*report.window_begin, *report.window_end};
   }
+  if (report.num_restored) out["num_restored"] = *report.num_restored;
   if (report.within_group_sum_of_squares) {
     out["within_group_sum_of_squares"] = *report.within_group_sum_of_squares;
   }
@@ -101,10 +117,10 @@ std::string first_samples(const EpochPlan& plan) {
   return plan.size() > kShown ? text + " ..." : text;
 }
 
-std::string summary(const EpochPlan& plan, const Policy& policy) {
+std::string summary(const EpochPlan& plan, const Spec& policy) {
   const SelectionReport& report = plan.selection().report;
   FactList facts;
-  facts.add("policy", to_text(policy.spec()));
+  facts.add("policy", to_text(policy));
   facts.add("epoch", fmt::format("{} ({})", plan.epoch(), plan.pruning() ? "pruned" : "annealing"));
   facts.add("samples used",
             fmt::format("{} of {}", with_commas(plan.size()), with_commas(plan.num_samples())));
@@ -116,6 +132,10 @@ std::string summary(const EpochPlan& plan, const Policy& policy) {
     facts.add("below the mean",
               fmt::format("{}, {} of them used, with weight {:.4g}", with_commas(*report.num_below),
                           with_commas(*report.num_kept_of_below), plan.selection().rescale));
+  }
+  if (report.num_restored) {
+    facts.add("put back", fmt::format("{}, for classes and whole batches; weight {:.4g}",
+                                      with_commas(*report.num_restored), plan.selection().rescale));
   }
   if (report.window_begin && report.window_end) {
     facts.add("groups used", fmt::format("{} to {} of {}", *report.window_begin,
@@ -130,15 +150,18 @@ std::string summary(const EpochPlan& plan, const Policy& policy) {
 }
 
 void plan(const PlanArguments& arguments) {
-  const auto policy = make_policy(arguments.spec.choose().policy.value());
   if (arguments.epoch >= arguments.num_epochs) {
     throw UsageError(fmt::format("--epoch must be below --epochs ({}), got {}",
                                  arguments.num_epochs, arguments.epoch));
   }
-  const std::vector<float> scores = read_scores(arguments.scores);
-  const EpochPlan result = make_plan(arguments, *policy, scores);
-  print(arguments.json ? format_json(to_json(result, policy->spec().name))
-                       : summary(result, *policy));
+  (void)arguments.spec.choose();  // a wrong flag is told before a long file is read
+  if (arguments.labels.empty() != !arguments.min_per_class) {
+    throw UsageError("--min-per-class and --labels go together");
+  }
+  const Pruner pruner = make_pruner(arguments, read_scores(arguments.scores));
+  const EpochPlan result = pruner.preview(arguments.epoch);
+  const Spec& policy = pruner.options().policy;
+  print(arguments.json ? format_json(to_json(result, policy.name)) : summary(result, policy));
 }
 
 }  // namespace
@@ -157,6 +180,14 @@ void add_plan(CLI::App& program) {
   add_count(command, "--epoch", arguments->epoch, {}, "epoch to plan, from 0");
   add_delta(command, arguments->delta);
   add_count(command, "--seed", arguments->seed, {}, "where all random choices come from");
+  add_count(command, "--homogeneous-batch-size", arguments->homogeneous_batch_size,
+            {.max = kMaxSamples}, "so many samples in a row have one weight; 0: order is free");
+  add_share(command, "--min-per-class", arguments->min_per_class,
+            "least share of every class; needs --labels");
+  command
+      .add_option("--labels", arguments->labels,
+                  "JSON file with the class of every sample, an array of integers")
+      ->type_name("FILE");
   command.add_flag("--json", arguments->json, "print the whole plan as JSON, not a summary");
   arguments->spec.add_policy(command);
   command.footer(

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -32,6 +33,8 @@ struct SimulateArguments {
   SpecFlags spec;
   std::optional<double> delta;
   std::uint64_t seed = 0;
+  bool homogeneous = false;
+  std::optional<double> target_prune;
   std::string save;
   bool json = false;
 };
@@ -154,33 +157,45 @@ std::string introduction(const Pruner& pruner, std::uint64_t batch_size) {
       to_text(options.score.value()), to_text(options.policy), options.delta.value());
 }
 
+// Empty unless the run was asked for a share that it did not come near to.
+std::string missed_target(const Pruner& pruner) {
+  const auto target = pruner.options().target_prune;
+  if (!target || std::abs(pruner.pruned_share() - *target) <= 0.005) return "";
+  return fmt::format("asked to prune {:.1f} %, which the policy could not reach\n",
+                     100.0 * *target);
+}
+
 std::string conclusion(const Pruner& pruner, const Cost& total) {
-  return fmt::format(
+  const std::string text = fmt::format(
       "\npruned {:.1f} % of {} x {} samples; planning {:.1f} ms, observing {:.1f} ms, "
       "{:.1f} ns per sample used\n",
       100.0 * pruner.pruned_share(), pruner.options().num_epochs, with_commas(pruner.num_samples()),
       1e3 * total.plan_seconds, 1e3 * total.observe_seconds, total.ns_per_sample());
+  return text + missed_target(pruner);
 }
 
 ordered_json to_json(const Pruner& pruner, const SimulateArguments& arguments, const Cost& total,
                      ordered_json epochs) {
   const PrunerOptions& options = pruner.options();
-  return {{"score", cli::to_json(options.score.value())},
-          {"policy", cli::to_json(options.policy)},
-          {"num_samples", options.num_samples},
-          {"num_epochs", options.num_epochs},
-          {"batch_size", arguments.batch_size},
-          {"delta", options.delta.value()},
-          {"seed", options.seed},
-          {"epochs", std::move(epochs)},
-          {"size", total.size},
-          {"pruned_share", pruner.pruned_share()},
-          {"plan_seconds", total.plan_seconds},
-          {"observe_seconds", total.observe_seconds},
-          {"ns_per_sample", total.ns_per_sample()},
-          {"num_observations", pruner.num_observations()},
-          {"num_skipped_observations", pruner.num_skipped_observations()},
-          {"num_scored", pruner.num_scored()}};
+  ordered_json out = {{"score", cli::to_json(options.score.value())},
+                      {"policy", cli::to_json(options.policy)},
+                      {"num_samples", options.num_samples},
+                      {"num_epochs", options.num_epochs},
+                      {"batch_size", arguments.batch_size},
+                      {"delta", options.delta.value()},
+                      {"seed", options.seed},
+                      {"epochs", std::move(epochs)},
+                      {"size", total.size},
+                      {"pruned_share", pruner.pruned_share()},
+                      {"plan_seconds", total.plan_seconds},
+                      {"observe_seconds", total.observe_seconds},
+                      {"ns_per_sample", total.ns_per_sample()},
+                      {"num_observations", pruner.num_observations()},
+                      {"num_skipped_observations", pruner.num_skipped_observations()},
+                      {"num_scored", pruner.num_scored()}};
+  if (options.target_prune) out["target_prune"] = *options.target_prune;
+  if (options.homogeneous_batch_size > 0) out["homogeneous"] = true;
+  return out;
 }
 
 void simulate(const SimulateArguments& arguments) {
@@ -189,13 +204,16 @@ void simulate(const SimulateArguments& arguments) {
   // Score, order, difficulty and losses of every sample.
   require_memory(20.0 * static_cast<double>(arguments.num_samples),
                  fmt::format("--samples {}", arguments.num_samples));
-  Simulation simulation({.num_samples = arguments.num_samples,
-                         .num_epochs = arguments.num_epochs,
-                         .policy = spec.policy.value(),
-                         .score = spec.score,
-                         .delta = arguments.delta,
-                         .seed = arguments.seed},
-                        arguments.batch_size);
+  const PrunerOptions options{
+      .num_samples = arguments.num_samples,
+      .num_epochs = arguments.num_epochs,
+      .policy = spec.policy.value(),
+      .score = spec.score,
+      .delta = arguments.delta,
+      .seed = arguments.seed,
+      .homogeneous_batch_size = arguments.homogeneous ? std::size_t{arguments.batch_size} : 0,
+      .target_prune = arguments.target_prune};
+  Simulation simulation = as_usage([&] { return Simulation(options, arguments.batch_size); });
   const Pruner& pruner = simulation.pruner();
   if (!arguments.json) print(introduction(pruner, arguments.batch_size) + std::string(kHeader));
 
@@ -229,6 +247,10 @@ void add_simulate(CLI::App& program) {
   add_count(command, "--batch-size", arguments->batch_size, {1, kMaxSamples}, "samples per batch");
   add_delta(command, arguments->delta);
   add_count(command, "--seed", arguments->seed, {}, "where all random choices come from");
+  command.add_flag("--homogeneous", arguments->homogeneous,
+                   "every batch holds samples of one weight");
+  add_share(command, "--target-prune", arguments->target_prune,
+            "share of the whole run to prune; sets the prune ratio of every epoch");
   command
       .add_option("--save", arguments->save, "write the state at the end to this file, for inspect")
       ->type_name("FILE");

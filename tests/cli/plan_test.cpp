@@ -153,5 +153,33 @@ TEST(Plan, TheSummaryHasTheSameFacts) {
   EXPECT_THAT(groups.out, HasSubstr("group  size  low  high  center  used"));
 }
 
+TEST(Plan, HomogeneousBatchesHaveOneWeightEach) {
+  const TextFolder folder;
+  const std::string scores = folder.write("scores.json", random_scores(500, 3).dump());
+  const json plan =
+      run_json(plan_arguments(scores, "infobatch", {"--homogeneous-batch-size", "16"}));
+  std::set<double> weights;
+  for (std::size_t k = 0; k < plan["weights"].size(); ++k) {
+    EXPECT_EQ(plan["weights"][k], plan["weights"][k - k % 16]) << k;
+    weights.insert(plan["weights"][k].get<double>());
+  }
+  EXPECT_EQ(weights.size(), 2U);
+}
+
+TEST(Plan, KeepsAShareOfEveryClass) {
+  const TextFolder folder;
+  json labels = json::array();
+  for (int i = 0; i < 500; ++i) labels.push_back(i % 10);
+  const std::string scores = folder.write("scores.json", random_scores(500, 4).dump());
+  const std::string classes = folder.write("labels.json", labels.dump());
+  const json plan = run_json(plan_arguments(
+      scores, "random", {"--prune-ratio", "0.7", "--min-per-class", "0.4", "--labels", classes}));
+  std::vector<int> counts(10, 0);
+  for (const std::size_t index : plan["indices"]) ++counts[index % 10];
+  for (const int count : counts) EXPECT_GE(count, 20);
+  EXPECT_GT(plan["num_restored"], 0);
+  EXPECT_EQ(run(plan_arguments(scores, "random", {"--min-per-class", "0.4"})).code, 2);
+}
+
 }  // namespace
 }  // namespace winnow::test

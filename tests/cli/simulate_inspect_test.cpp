@@ -169,5 +169,24 @@ TEST(Inspect, RefusesWhatIsNotAState) {
   }
 }
 
+TEST(Simulate, MeetsItsTargetOrSaysThatItCannot) {
+  const json out = run_json(simulate_arguments({"--target-prune", "0.25", "--json"}));
+  EXPECT_NEAR(out["pruned_share"], 0.25, 0.005);
+  EXPECT_EQ(out["target_prune"], 0.25);
+  EXPECT_THAT(run(simulate_arguments({"--target-prune", "0.25"})).out,
+              Not(HasSubstr("could not reach")));
+  EXPECT_THAT(run(simulate_arguments({"--target-prune", "0.7"})).out,
+              HasSubstr("asked to prune 70.0 %, which the policy could not reach"));
+  EXPECT_EQ(run(simulate_arguments({"--target-prune", "0.9"})).code, 2);
+}
+
+TEST(Simulate, HomogeneousBatchesUseAtMostOneBatchMore) {
+  const json mixed = run_json(simulate_arguments({"--policy", "infobatch", "--json"}));
+  const json out = run_json(simulate_arguments({"--homogeneous", "--json"}));
+  EXPECT_EQ(out["homogeneous"], true);
+  EXPECT_EQ(mixed.contains("homogeneous"), false);
+  EXPECT_NEAR(out["pruned_share"], mixed["pruned_share"], 0.03);
+}
+
 }  // namespace
 }  // namespace winnow::test
