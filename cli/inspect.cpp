@@ -76,6 +76,11 @@ ordered_json to_json(const Pruner& pruner, const FileFacts& file, const std::str
                       {"delta", options.delta.value()},
                       {"policy", cli::to_json(options.policy)},
                       {"score", cli::to_json(options.score.value())}};
+  if (options.homogeneous_batch_size > 0) {
+    out["homogeneous_batch_size"] = options.homogeneous_batch_size;
+  }
+  if (options.min_per_class > 0.0) out["min_per_class"] = options.min_per_class;
+  if (options.target_prune) out["target_prune"] = *options.target_prune;
   if (const EpochPlan* const plan = pruner.plan(); plan != nullptr) {
     out["epoch"] = plan->epoch();
     out["pruning"] = plan->pruning();
@@ -119,6 +124,15 @@ std::string summary(const Pruner& pruner, const FileFacts& file, const std::stri
   facts.add("schedule", fmt::format("{} epochs, the first {} pruned (delta {})", options.num_epochs,
                                     pruner.schedule().num_pruned_epochs(), options.delta.value()));
   facts.add("seed", fmt::format("{}", options.seed));
+  if (options.homogeneous_batch_size > 0) {
+    facts.add("batches", fmt::format("{} samples of one weight", options.homogeneous_batch_size));
+  }
+  if (options.min_per_class > 0.0) {
+    facts.add("class floor", fmt::format("{:.1f} %", 100.0 * options.min_per_class));
+  }
+  if (options.target_prune) {
+    facts.add("to be pruned", fmt::format("{:.1f} %", 100.0 * *options.target_prune));
+  }
   if (const EpochPlan* const plan = pruner.plan(); plan != nullptr) {
     facts.add("epoch",
               fmt::format("{} ({})", plan->epoch(), plan->pruning() ? "pruned" : "annealing"));

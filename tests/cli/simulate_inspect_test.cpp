@@ -180,6 +180,18 @@ TEST(Simulate, MeetsItsTargetOrSaysThatItCannot) {
   EXPECT_EQ(run(simulate_arguments({"--target-prune", "0.9"})).code, 2);
 }
 
+TEST(Inspect, ShowsTheOptionsOfThePlan) {
+  const TextFolder folder;
+  const std::string state = folder.at("run.safetensors");
+  ASSERT_EQ(
+      run(simulate_arguments({"--homogeneous", "--target-prune", "0.2", "--save", state})).code, 0);
+  const json out = run_json({"inspect", state, "--json"});
+  EXPECT_EQ(out["homogeneous_batch_size"], 32);
+  EXPECT_EQ(out["target_prune"], 0.2);
+  EXPECT_FALSE(out.contains("min_per_class"));
+  EXPECT_THAT(run({"inspect", state}).out, HasSubstr("20.0 %"));
+}
+
 TEST(Simulate, HomogeneousBatchesUseAtMostOneBatchMore) {
   const json mixed = run_json(simulate_arguments({"--policy", "infobatch", "--json"}));
   const json out = run_json(simulate_arguments({"--homogeneous", "--json"}));
