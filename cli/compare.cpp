@@ -89,6 +89,9 @@ ComparisonConfig new_config(const CompareArguments& arguments) {
       config.methods.push_back(training::parse_method(name, choice.options));
     }
     check_used(choice.options, config.methods);
+    for (const auto& method : config.methods) {
+      check_reachable(method, choice.config.training.epochs);
+    }
     if (config.baseline.empty()) {
       const bool has_full = std::find(names.begin(), names.end(), "full") != names.end();
       config.baseline = has_full ? "full" : config.methods.front().name;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -58,6 +59,7 @@ RunConfig new_config(const TrainArguments& arguments) {
   choice.config.method = as_usage([&] {
     auto method = training::parse_method(method_text(arguments), choice.options);
     check_used(choice.options, {&method, 1});
+    check_reachable(method, choice.config.training.epochs);
     return method;
   });
   return choice.config;
@@ -102,9 +104,20 @@ nlohmann::ordered_json result_json(const training::Trainer& trainer) {
   const auto result = training::summarize_run(trainer.metrics());
   json["test_accuracy"] = result.accuracy;
   json["pruned_share"] = result.pruned_share;
+  if (const auto target = trainer.config().method.target_prune) json["target_prune"] = *target;
   json["train_seconds"] = result.train_seconds;
   json["prune_seconds"] = result.prune_seconds;
   return json;
+}
+
+// Empty unless the run was asked for a share that it did not come near to.
+std::string missed_target(const training::Trainer& trainer, double pruned_share) {
+  const auto target = trainer.config().method.target_prune;
+  if (!target || std::abs(pruned_share - *target) <= 0.005) return "";
+  return fmt::format(
+      "asked to prune {:.1f} %, which policy {} could not reach with its ratio in [0, {}]\n",
+      100.0 * *target, trainer.config().method.policy.name,
+      make_policy(trainer.config().method.policy)->max_prune_ratio());
 }
 
 std::string conclusion(const training::Trainer& trainer) {
@@ -113,10 +126,11 @@ std::string conclusion(const training::Trainer& trainer) {
   return fmt::format(
       "\ntest accuracy {:.2f} %, pruned {:.1f} %, trained for {} ({:.3f} % of it spent on "
       "pruning)\n"
-      "run folder {}\n",
+      "{}run folder {}\n",
       100.0 * result.accuracy, 100.0 * result.pruned_share,
       training::format_duration(result.train_seconds),
-      100.0 * result.prune_seconds / result.train_seconds, folder);
+      100.0 * result.prune_seconds / result.train_seconds,
+      missed_target(trainer, result.pruned_share), folder);
 }
 
 void train(const TrainArguments& arguments) {

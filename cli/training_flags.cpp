@@ -156,6 +156,12 @@ void TrainingFlags::add_data(CLI::App& command) {
             [](TrainingChoice& c, std::uint64_t n) { c.config.data.limit = n; });
   add_count(command, "--test-limit", "use so many test samples only; 0: all", kData,
             [](TrainingChoice& c, std::uint64_t n) { c.config.data.test_limit = n; });
+  add_number(command, "--label-noise",
+             "share of the training labels that are made wrong, by the seed (default: 0)", kData,
+             [](TrainingChoice& c, double x) { c.config.data.label_noise = x; });
+  add_number(command, "--imbalance",
+             "size of the last class as a share of its own, the others in between (default: 1)",
+             kData, [](TrainingChoice& c, double x) { c.config.data.imbalance = x; });
   add_name(command, "--model", join(training::model_names()) + " (default: small-cnn)", kData,
            [](TrainingChoice& c, const std::string& name) { c.config.model.name = name; });
   add_number(command, "--width", "times as many channels in every layer (default: 1)", kData,
@@ -221,19 +227,30 @@ void TrainingFlags::add_pruning(CLI::App& command) {
   helps["delta"] =
       "share of the epochs that are pruned, the later ones anneal (default: infobatch and seta "
       "0.875,\nothers 1)";
+  helps["min_per_class"] =
+      "least share of every class in each epoch; pruned samples are put back (default: 0)";
+  helps["target_prune"] =
+      "share of the whole run to prune: sets the prune ratio of every epoch (not for full and "
+      "random)";
+  const auto set_common = [this](const std::string& name, double value) {
+    changes_.push_back([name, value](TrainingChoice& c) {
+      c.options.common[name] = value;
+      // A flag wins over what the preset says for one score or policy.
+      for (auto& [part, options] : c.options.by_name) options.erase(name);
+    });
+  };
+  command
+      .add_flag_callback(
+          "--homogeneous", [set_common] { set_common("homogeneous", 1.0); },
+          "batches of samples of one weight each, so that the mean loss can be weighted exactly")
+      ->group(std::string(kPruning));
   for (const auto& [option, help] : helps) {
     const std::string flag = training::option_flag(option);
     command
         .add_option_function<std::string>(
             flag,
-            [this, name = option](const std::string& text) {
-              const double value =
-                  as_usage([&] { return training::parse_option_value(name, text); });
-              changes_.push_back([name, value](TrainingChoice& c) {
-                c.options.common[name] = value;
-                // A flag wins over what the preset says for one score or policy.
-                for (auto& [part, options] : c.options.by_name) options.erase(name);
-              });
+            [set_common, name = option](const std::string& text) {
+              set_common(name, as_usage([&] { return training::parse_option_value(name, text); }));
             },
             help)
         ->type_name(option == "initial_score" ? "zero|first-batch-loss|NUMBER" : "NUMBER")

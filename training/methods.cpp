@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "detail/check.h"
+#include "winnow/pruner.h"
 #include "winnow/registry.h"
 #include "winnow/scorers/batch_loss.h"
 
@@ -20,6 +21,9 @@ using detail::concat;
 constexpr std::string_view kInitialScore = "initial_score";
 constexpr std::string_view kFirstBatch = "first-batch-loss";
 constexpr std::string_view kDelta = "delta";
+constexpr std::string_view kHomogeneous = "homogeneous";
+constexpr std::string_view kMinPerClass = "min_per_class";
+constexpr std::string_view kTargetPrune = "target_prune";
 
 constexpr std::array<MethodInfo, 14> kMethods = {{
     {"full", "all samples in every epoch; what the others are compared with", "last-batch-loss",
@@ -99,26 +103,51 @@ OptionMap options_of(const std::string& part, const std::vector<OptionInfo>& kno
   return result;
 }
 
-// The delta that the options ask for.
-std::optional<double> find_delta(const std::string& policy, const MethodOptions& options,
-                                 const OptionMap& written) {
-  std::optional<double> delta;
-  const auto take = [&](const OptionMap& source) {
-    if (const auto found = source.find(kDelta); found != source.end()) delta = found->second;
-  };
-  take(options.common);
-  if (const auto own = options.by_name.find(policy); own != options.by_name.end()) {
-    take(own->second);
-  }
-  take(written);
-  if (delta) {
-    detail::require(*delta >= 0.0 && *delta <= 1.0, policy, kDelta, "in [0, 1]", *delta);
-  }
-  return delta;
+bool is_run_option(std::string_view option) {
+  return option == kDelta || option == kHomogeneous || option == kMinPerClass ||
+         option == kTargetPrune;
 }
 
+// What the options say about the run, from the strongest source that says it.
+class RunOptions {
+ public:
+  RunOptions(std::string policy, const MethodOptions& options, const OptionMap& written)
+      : policy_(std::move(policy)) {
+    const auto take = [&](const OptionMap& source) {
+      for (const auto& [name, value] : source) {
+        if (is_run_option(name)) values_[name] = value;
+      }
+    };
+    take(options.common);
+    if (const auto own = options.by_name.find(policy_); own != options.by_name.end()) {
+      take(own->second);
+    }
+    take(written);
+  }
+
+  std::optional<double> share(std::string_view name) const {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return std::nullopt;
+    detail::require(found->second >= 0.0 && found->second <= 1.0, policy_, name, "in [0, 1]",
+                    found->second);
+    return found->second;
+  }
+  bool flag(std::string_view name) const {
+    const auto found = values_.find(name);
+    if (found == values_.end()) return false;
+    detail::require(found->second == 0.0 || found->second == 1.0, policy_, name, "0 or 1",
+                    found->second);
+    return found->second == 1.0;
+  }
+
+ private:
+  std::string policy_;
+  OptionMap values_;
+};
+
 bool knows(const Method& method, std::string_view option) {
-  return option == kDelta || method.score.options.contains(option) ||
+  if (option == kTargetPrune) return method.target_prune.has_value();
+  return is_run_option(option) || method.score.options.contains(option) ||
          method.policy.options.contains(option);
 }
 
@@ -134,8 +163,9 @@ bool operator==(const Method& a, const Method& b) {
                                                     (std::isnan(p.second) && std::isnan(q.second)));
                                           });
   };
-  return a.name == b.name && a.delta == b.delta && same(a.score, b.score) &&
-         same(a.policy, b.policy);
+  return a.name == b.name && a.delta == b.delta && a.homogeneous == b.homogeneous &&
+         a.min_per_class == b.min_per_class && a.target_prune == b.target_prune &&
+         same(a.score, b.score) && same(a.policy, b.policy);
 }
 
 std::span<const MethodInfo> registered_methods() { return kMethods; }
@@ -149,7 +179,7 @@ Method parse_method(std::string_view text, const MethodOptions& options) {
   const auto& score_options = find_scorer(score).options;
   const auto& policy_options = find_policy(policy).options;
   for (const auto& [option, value] : written) {
-    if (option != kDelta && !has_option(score_options, option) &&
+    if (!is_run_option(option) && !has_option(score_options, option) &&
         !has_option(policy_options, option)) {
       throw std::invalid_argument(concat("method ", name, " has no option ", option,
                                          " (its score is ", score, ", its policy ", policy, ")"));
@@ -164,7 +194,13 @@ Method parse_method(std::string_view text, const MethodOptions& options) {
   method.score = make_scorer(method.score, 1)->spec();
   const auto made = make_policy(method.policy);
   method.policy = made->spec();
-  method.delta = find_delta(policy, options, written).value_or(made->default_delta());
+  const RunOptions run(policy, options, written);
+  method.delta = run.share(kDelta).value_or(made->default_delta());
+  method.homogeneous = run.flag(kHomogeneous);
+  method.min_per_class = run.share(kMinPerClass).value_or(0.0);
+  if (made->max_prune_ratio() > 0.0 || written.contains(kTargetPrune)) {
+    method.target_prune = run.share(kTargetPrune);
+  }
   return method;
 }
 
@@ -179,6 +215,14 @@ void check_used(const MethodOptions& options, std::span<const Method> methods) {
     for (const Method& method : methods) names += (names.empty() ? "" : ", ") + method.name;
     throw std::invalid_argument(concat(option_flag(option), " is not an option of ", names));
   }
+}
+
+void check_reachable(const Method& method, std::uint64_t num_epochs) {
+  const Pruner pruner({.num_samples = 1,
+                       .num_epochs = num_epochs,
+                       .policy = method.policy,
+                       .delta = method.delta,
+                       .target_prune = method.target_prune});
 }
 
 bool uses_sample_losses(const Spec& score) {

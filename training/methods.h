@@ -1,6 +1,7 @@
 // Methods: a score and a policy under the one name that papers use, such as bls-infobatch.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,11 +28,17 @@ struct Method {
   Spec score;
   Spec policy;
   double delta = 1.0;  // share of the epochs that are pruned
+  // See PrunerOptions.
+  bool homogeneous = false;  // in batches of the run's batch size
+  double min_per_class = 0.0;
+  std::optional<double> target_prune = std::nullopt;
 
   friend bool operator==(const Method&, const Method&);
 };
 
-// Options of a score or of a policy by option name; delta counts as an option of the policy.
+// Options of a score or of a policy by option name. Those of the run, which are delta, homogeneous
+// (0 or 1), min_per_class and target_prune, count as options of the policy; a common target_prune
+// is not for policies whose ratio cannot change.
 struct MethodOptions {
   // For every score and policy that has such an option.
   OptionMap common = {};
@@ -46,6 +53,10 @@ Method parse_method(std::string_view text, const MethodOptions& options = {});
 
 // Throws std::invalid_argument if a common option belongs to none of the methods.
 void check_used(const MethodOptions& options, std::span<const Method> methods);
+
+// Throws std::invalid_argument if no run of so many epochs can use the method: its target_prune is
+// out of reach.
+void check_reachable(const Method& method, std::uint64_t num_epochs);
 
 // True if the score is made from the loss of every sample, not from the mean of the batch.
 bool uses_sample_losses(const Spec& score);

@@ -56,14 +56,18 @@ Json data_to_json(const DataConfig& data) {
   return {{"name", data.name},
           {"data_dir", data.data_dir.string()},
           {"limit", data.limit},
-          {"test_limit", data.test_limit}};
+          {"test_limit", data.test_limit},
+          {"label_noise", data.label_noise},
+          {"imbalance", data.imbalance}};
 }
 
 DataConfig data_from_json(const Json& json) {
   return {.name = json.at("name").get<std::string>(),
           .data_dir = json.at("data_dir").get<std::string>(),
           .limit = json.at("limit").get<std::uint64_t>(),
-          .test_limit = json.at("test_limit").get<std::uint64_t>()};
+          .test_limit = json.at("test_limit").get<std::uint64_t>(),
+          .label_noise = json.value("label_noise", 0.0),
+          .imbalance = json.value("imbalance", 1.0)};
 }
 
 Json training_to_json(const TrainingConfig& training) {
@@ -154,14 +158,23 @@ void validate(const RunConfig& config) {
   require(t.label_smoothing >= 0.0 && t.label_smoothing < 1.0, "training", "label_smoothing",
           "in [0, 1)", t.label_smoothing);
   require(t.threads >= 1 && t.threads <= 1024, "training", "threads", "in [1, 1024]", t.threads);
+  require(in(config.data.label_noise, 0.0, 1.0), "data", "label_noise", "in [0, 1]",
+          config.data.label_noise);
+  require(config.data.imbalance > 0.0 && config.data.imbalance <= 1.0, "data", "imbalance",
+          "in (0, 1]", config.data.imbalance);
   require(config.model.width > 0.0 && config.model.width <= 16.0, "model", "width", "in (0, 16]",
           config.model.width);
 }
 
 Json to_json(const Method& method) {
-  return {{"score", spec_to_json(method.score)},
-          {"policy", spec_to_json(method.policy)},
-          {"delta", method.delta}};
+  Json json = {{"score", spec_to_json(method.score)},
+               {"policy", spec_to_json(method.policy)},
+               {"delta", method.delta},
+               {"homogeneous", method.homogeneous},
+               {"min_per_class", method.min_per_class},
+               {"target_prune", Json()}};
+  if (method.target_prune) json["target_prune"] = *method.target_prune;
+  return json;
 }
 
 Json to_json(const RunConfig& config, const RunFacts& facts) {
@@ -169,8 +182,6 @@ Json to_json(const RunConfig& config, const RunFacts& facts) {
   data["num_train"] = facts.num_train;
   data["num_test"] = facts.num_test;
   data["num_classes"] = facts.num_classes;
-  data["label_noise"] = 0;
-  data["imbalance"] = 1;
   Json pruning = to_json(config.method);
   pruning["seed"] = config.training.seed;
   return {{"format", kFormat},
@@ -197,10 +208,16 @@ Json shared_to_json(const RunConfig& config) {
 
 Method method_from_json(const Json& json, const std::string& name, const std::string& source) {
   return reading(source, [&] {
-    return Method{.name = name,
+    Method method{.name = name,
                   .score = spec_from_json(json.at("score")),
                   .policy = spec_from_json(json.at("policy")),
-                  .delta = json.at("delta").get<double>()};
+                  .delta = json.at("delta").get<double>(),
+                  .homogeneous = json.value("homogeneous", false),
+                  .min_per_class = json.value("min_per_class", 0.0)};
+    if (const Json target = json.value("target_prune", Json()); !target.is_null()) {
+      method.target_prune = target.get<double>();
+    }
+    return method;
   });
 }
 

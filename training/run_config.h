@@ -20,6 +20,9 @@ struct DataConfig {
   std::filesystem::path data_dir = {};  // empty: where load_data() looks by itself
   std::uint64_t limit = 0;              // training samples to use, spread evenly; 0: all
   std::uint64_t test_limit = 0;         // the same for the test samples
+  // Of the training samples only, chosen by the run's seed; see disturb().
+  double label_noise = 0.0;  // share of the labels that are made wrong, in [0, 1]
+  double imbalance = 1.0;    // size of the last class as a share of its own, in (0, 1]
 
   friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };

@@ -10,6 +10,7 @@ add_custom_target(winnow_source_commit
 add_library(winnow_trainer STATIC
   checkpoint.cpp
   compare.cpp
+  disturbance.cpp
   environment.cpp
   epoch_metrics.cpp
   evaluation.cpp

@@ -9,6 +9,7 @@
 
 #include "detail/check.h"
 #include "training/checkpoint.h"
+#include "training/disturbance.h"
 #include "training/optimizer.h"
 #include "training/step_loss.h"
 #include "training/stopwatch.h"
@@ -30,13 +31,25 @@ std::shared_ptr<Model> make_initial_model(const RunConfig& config, const Dataset
                                         .width_factor = config.model.width});
 }
 
-Pruner make_pruner(const RunConfig& config, std::size_t num_samples) {
-  return Pruner({.num_samples = num_samples,
-                 .num_epochs = config.training.epochs,
-                 .policy = config.method.policy,
-                 .score = config.method.score,
-                 .delta = config.method.delta,
-                 .seed = config.training.seed});
+std::vector<std::int32_t> labels_of(const Dataset& data) {
+  const torch::Tensor labels = data.labels.to(torch::kInt32).contiguous();
+  const std::int32_t* const begin = labels.data_ptr<std::int32_t>();
+  return {begin, begin + labels.numel()};
+}
+
+Pruner make_pruner(const RunConfig& config, const Dataset& data) {
+  const Method& method = config.method;
+  return Pruner(
+      {.num_samples = data.size(),
+       .num_epochs = config.training.epochs,
+       .policy = method.policy,
+       .score = method.score,
+       .delta = method.delta,
+       .seed = config.training.seed,
+       .homogeneous_batch_size = method.homogeneous ? config.training.batch_size : 0,
+       .min_per_class = method.min_per_class,
+       .labels = method.min_per_class > 0.0 ? labels_of(data) : std::vector<std::int32_t>(),
+       .target_prune = method.target_prune});
 }
 
 // Samples of the next batch when `left` are left of the epoch. A single last one joins the batch
@@ -79,20 +92,20 @@ DataSplits load_run_data(const DataConfig& config) {
 
 Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder)
     : config_((validate(config), std::move(config))),
-      data_(&data),
+      data_(disturb(data, config_.data, config_.training.seed)),
       folder_(std::move(folder)),
-      model_(make_initial_model(config_, data.train)),
+      model_(make_initial_model(config_, data_.train)),
       optimizer_(make_optimizer(model_->parameters(), config_.training)),
-      pruner_(make_pruner(config_, data.train.size())),
+      pruner_(make_pruner(config_, data_.train)),
       uses_scores_(make_policy(config_.method.policy)->uses_scores()),
       uses_sample_losses_(uses_scores_ && uses_sample_losses(config_.method.score)) {
   torch::set_num_threads(static_cast<int>(config_.training.threads));
   if (RunFolder::is_run(folder_.path())) {
     restore();
   } else {
-    folder_.write_config(config_, {.num_train = data.train.size(),
-                                   .num_test = data.test.size(),
-                                   .num_classes = data.train.num_classes,
+    folder_.write_config(config_, {.num_train = data_.train.size(),
+                                   .num_test = data_.test.size(),
+                                   .num_classes = data_.train.num_classes,
                                    .num_parameters = num_parameters(*model_),
                                    .environment = describe_environment()});
   }
@@ -103,11 +116,11 @@ Trainer::~Trainer() = default;
 
 void Trainer::restore() {
   const RunFacts facts = folder_.read_facts();
-  if (facts.num_train != data_->train.size() || facts.num_test != data_->test.size()) {
+  if (facts.num_train != data_.train.size() || facts.num_test != data_.test.size()) {
     throw std::runtime_error(concat(folder_.path().native(), ": was begun with ", facts.num_train,
                                     " training and ", facts.num_test,
-                                    " test samples, but the data now have ", data_->train.size(),
-                                    " and ", data_->test.size()));
+                                    " test samples, but the data now have ", data_.train.size(),
+                                    " and ", data_.test.size()));
   }
   const auto state = load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_});
   if (!state) return;
@@ -153,8 +166,8 @@ bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
 Batch Trainer::load_batch(std::span<const std::uint32_t> indices) {
   batch_indices_.assign(indices.begin(), indices.end());
   const AugmentKind augment = config_.training.augment;
-  if (augment == AugmentKind::none) return make_batch(data_->train, batch_indices_);
-  return make_batch(data_->train, batch_indices_,
+  if (augment == AugmentKind::none) return make_batch(data_.train, batch_indices_);
+  return make_batch(data_.train, batch_indices_,
                     {.flip = augment == AugmentKind::crop_flip, .seed = config_.training.seed},
                     epoch());
 }
@@ -214,11 +227,11 @@ void Trainer::observe(std::span<const std::uint32_t> indices, const StepLoss& lo
 
 bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) {
   const Stopwatch watch;
-  const std::optional<Evaluation> test = evaluate(*model_, data_->test, stop);
+  const std::optional<Evaluation> test = evaluate(*model_, data_.test, stop);
   if (!test) return false;
   EpochMetrics metrics{.epoch = epoch(),
                        .samples = running_.samples,
-                       .pruned = data_->train.size() - running_.samples,
+                       .pruned = data_.train.size() - running_.samples,
                        .steps = running_.steps,
                        .train_loss = running_.mean_loss(),
                        .train_accuracy = running_.accuracy(),

@@ -33,9 +33,9 @@ struct StepLoss;
 class Trainer {
  public:
   // A run in a folder that RunFolder::create made, from the start, or in one that RunFolder::open
-  // found, from its last checkpoint on. `data` must be load_run_data() of the same settings and
-  // outlive the trainer. Throws std::invalid_argument if a setting is out of range, and
-  // std::runtime_error if a checkpoint is damaged or of another run.
+  // found, from its last checkpoint on. `data` must be load_run_data() of the same settings;
+  // label noise and imbalance are added here, by the seed. Throws std::invalid_argument if a
+  // setting is out of range, and std::runtime_error if a checkpoint is damaged or of another run.
   Trainer(RunConfig config, const DataSplits& data, RunFolder folder);
   Trainer(Trainer&&) noexcept;
   ~Trainer();
@@ -63,7 +63,7 @@ class Trainer {
   std::uint64_t epoch() const { return metrics_.size(); }
 
   RunConfig config_;
-  const DataSplits* data_;
+  DataSplits data_;  // shares the memory of what it was given
   RunFolder folder_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;

@@ -60,6 +60,23 @@ TEST(Methods, TakeOptionsForScorePolicyAndDelta) {
   EXPECT_EQ(method.delta, 0.6);
 }
 
+TEST(Methods, TakeOptionsOfThePlan) {
+  const Method plain = parse_method("bls-infobatch");
+  EXPECT_FALSE(plain.homogeneous);
+  EXPECT_EQ(plain.min_per_class, 0.0);
+  EXPECT_FALSE(plain.target_prune);
+  const Method method =
+      parse_method("bls-infobatch:homogeneous=1,min-per-class=0.25,target-prune=0.3");
+  EXPECT_TRUE(method.homogeneous);
+  EXPECT_EQ(method.min_per_class, 0.25);
+  EXPECT_EQ(method.target_prune, 0.3);
+  const MethodOptions options{.common = {{"target_prune", 0.2}, {"homogeneous", 1.0}}};
+  EXPECT_EQ(parse_method("blr-trim", options).target_prune, 0.2);
+  EXPECT_TRUE(parse_method("blr-trim", options).homogeneous);
+  EXPECT_FALSE(parse_method("full", options).target_prune);            // it has no ratio
+  EXPECT_EQ(parse_method("full:target-prune=0.2").target_prune, 0.2);  // refused by the pruner
+}
+
 TEST(Methods, ReadTheInitialScoreAsPeopleWriteIt) {
   const auto initial = [](const char* text) {
     return parse_method(text).score.options.at("initial_score");
@@ -109,6 +126,8 @@ TEST(Methods, RefuseWhatDoesNotExistAndSayWhatDoes) {
   refused("bls-seta:alpha=inf", "a number");
   refused("bls-seta:alpha=1", "in [0, 1)");
   refused("bls-seta:delta=1.5", "delta");
+  refused("bls-seta:homogeneous=2", "homogeneous must be 0 or 1, got 2");
+  refused("bls-seta:min-per-class=1.5", "min_per_class must be in [0, 1], got 1.5");
   refused("nothing+seta", "score must be one of");
   refused("batch-loss+nothing", "policy must be one of");
 }

@@ -23,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // One process of the program, with its output in a file.
 class Program {
@@ -97,6 +98,36 @@ std::vector<torch::Tensor> final_weights(const fs::path& run) {
   const DataSplits data = load_run_data(config.data);
   Trainer trainer(config, data, RunFolder::open(run));
   return test::weights_of(trainer);
+}
+
+TEST(TrainProgram, RecordsWhatItDidToTheData) {
+  const test::ScratchFolder scratch;
+  const std::string out = scratch / "run";
+  auto arguments = small_run(out, "1");
+  arguments.insert(arguments.end(), {"--label-noise", "0.4", "--imbalance", "0.1"});
+  ASSERT_EQ(run_program(scratch, arguments).exit_code, 0);
+  const Json config = Json::parse(std::ifstream(fs::path(out) / "config.json"));
+  EXPECT_EQ(config["data"]["label_noise"], 0.4);
+  EXPECT_EQ(config["data"]["imbalance"], 0.1);
+  EXPECT_LT(config["data"]["num_train"], 800);  // of 1500
+  arguments.back() = "0";
+  EXPECT_EQ(run_program(scratch, arguments).exit_code, 2);
+}
+
+TEST(TrainProgram, SaysThatATargetWasNotReached) {
+  const test::ScratchFolder scratch;
+  auto arguments = small_run(scratch / "run", "4");
+  arguments.insert(arguments.end(), {"--target-prune", "0.5"});
+  const Answer missed = run_program(scratch, arguments);
+  EXPECT_EQ(missed.exit_code, 0);
+  EXPECT_THAT(missed.output, HasSubstr("asked to prune 50.0 %, which policy infobatch could not"));
+  arguments.back() = "0.1";
+  arguments.push_back("--overwrite");
+  EXPECT_THAT(run_program(scratch, arguments).output, Not(HasSubstr("asked to prune")));
+  arguments[arguments.size() - 2] = "0.8";
+  const Answer refused = run_program(scratch, arguments);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("target_prune must be at most 0.675"));
 }
 
 TEST(TrainProgram, InterruptedBySignalsAndResumedGivesTheUninterruptedRun) {

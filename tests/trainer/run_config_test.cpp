@@ -20,7 +20,9 @@ RunConfig random_config(std::mt19937_64& random) {
   config.data = {.name = "cifar10",
                  .data_dir = "some folder/ä",
                  .limit = random() % 1000,
-                 .test_limit = random()};
+                 .test_limit = random(),
+                 .label_noise = share(),
+                 .imbalance = share()};
   config.model = {.name = "resnet18", .width = share()};
   config.training = {.epochs = 1 + random() % 1000,
                      .batch_size = 1 + random() % 1000,
@@ -36,6 +38,9 @@ RunConfig random_config(std::mt19937_64& random) {
                      .threads = 1 + random() % 8};
   config.method = parse_method(methods[random() % methods.size()].name);
   config.method.delta = share();
+  config.method.homogeneous = random() % 2 == 0;
+  config.method.min_per_class = share();
+  if (random() % 2 == 0) config.method.target_prune = share();
   return config;
 }
 
@@ -52,6 +57,21 @@ TEST(RunConfig, SurvivesJsonExactly) {
     const std::string text = to_json(config, kFacts).dump();
     EXPECT_EQ(config_from_json(Json::parse(text), "config.json"), config) << text;
   }
+}
+
+TEST(RunConfig, IsReadWithoutTheOptionsThatOlderVersionsDidNotHave) {
+  std::mt19937_64 random(9);
+  RunConfig config = random_config(random);
+  config.data.label_noise = 0.0;
+  config.data.imbalance = 1.0;
+  config.method.homogeneous = false;
+  config.method.min_per_class = 0.0;
+  config.method.target_prune.reset();
+  Json json = to_json(config, kFacts);
+  for (const char* key : {"label_noise", "imbalance"}) json["data"].erase(key);
+  for (const char* key : {"homogeneous", "min_per_class", "target_prune"})
+    json["pruning"].erase(key);
+  EXPECT_EQ(config_from_json(json, "config.json"), config);
 }
 
 TEST(RunConfig, SharedPartLeavesOutMethodAndSeedOnly) {

@@ -77,6 +77,41 @@ TEST(Trainer, EveryMethodRuns) {
   }
 }
 
+TEST(Trainer, HomogeneousBatchesHaveOneWeightEach) {
+  const test::ScratchFolder scratch;
+  RunConfig config = test::tiny_config("bls-infobatch:homogeneous=1,delta=1");
+  Trainer trainer = test::start(config, scratch / "run");
+  std::size_t num_rescaled = 0;
+  // Each batch is looked at while its plan is the running one.
+  struct Check final : TrainingObserver {
+    Trainer* trainer;
+    std::size_t* num_rescaled;
+    void on_step(const StepInfo& step) override {
+      const EpochPlan& plan = *trainer->pruner().plan();
+      for (const std::uint32_t i : step.indices) {
+        EXPECT_EQ(plan.weight(i), plan.weight(step.indices[0]));
+        *num_rescaled += plan.weight(i) != 1.0F ? 1 : 0;
+      }
+    }
+    void on_epoch(const EpochMetrics&) override {}
+  } check;
+  check.trainer = &trainer;
+  check.num_rescaled = &num_rescaled;
+  EXPECT_EQ(trainer.run(check, {}), Outcome::finished);
+  EXPECT_GT(num_rescaled, 16U);
+  EXPECT_EQ(num_rescaled % 16, 0U);
+}
+
+TEST(Trainer, KeepsAShareOfEveryClassAndMeetsItsTarget) {
+  const test::ScratchFolder scratch;
+  RunConfig config = test::tiny_config("blr-infobatch:min-per-class=0.6,target-prune=0.15");
+  config.training.epochs = 10;
+  Trainer trainer = test::start(config, scratch / "run");
+  EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
+  EXPECT_NEAR(trainer.pruner().pruned_share(), 0.15, 0.005);
+  for (const EpochMetrics& epoch : trainer.metrics()) EXPECT_GE(epoch.samples, 72U);
+}
+
 TEST(Trainer, InitialWeightsDependOnTheSeedAlone) {
   const test::ScratchFolder scratch;
   const auto initial = [&](const char* method, std::uint64_t seed, const char* name) {
