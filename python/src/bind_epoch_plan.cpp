@@ -49,6 +49,10 @@ py::dict report(const EpochPlan& plan) {
   if (from.within_group_sum_of_squares) {
     out["within_group_sum_of_squares"] = *from.within_group_sum_of_squares;
   }
+  if (from.num_restored) out["num_restored"] = *from.num_restored;
+  if (from.prune_ratio) out["prune_ratio"] = *from.prune_ratio;
+  if (from.lowest_reachable) out["lowest_reachable"] = *from.lowest_reachable;
+  if (from.highest_reachable) out["highest_reachable"] = *from.highest_reachable;
   return out;
 }
 

@@ -20,15 +20,38 @@ namespace {
 
 using ReleaseGil = py::call_guard<py::gil_scoped_release>;
 
+std::vector<std::int32_t> to_labels(const py::object& object) {
+  if (object.is_none()) return {};
+  return Indices(object).visit([](auto span) {
+    std::vector<std::int32_t> labels;
+    labels.reserve(span.size());
+    for (const auto label : span) {
+      if (static_cast<SampleIndex>(static_cast<std::int32_t>(label)) !=
+          static_cast<SampleIndex>(label)) {
+        throw py::value_error("Pruner: labels must be 32-bit integers, got " +
+                              std::to_string(label));
+      }
+      labels.push_back(static_cast<std::int32_t>(label));
+    }
+    return labels;
+  });
+}
+
 PrunerOptions make_options(std::size_t num_samples, std::uint64_t num_epochs,
                            const std::string& policy, const OptionMap& policy_options,
                            const std::optional<std::string>& score, const OptionMap& score_options,
-                           std::optional<double> delta, std::uint64_t seed) {
+                           std::optional<double> delta, std::uint64_t seed,
+                           std::size_t homogeneous_batch_size, double min_per_class,
+                           const py::object& labels, std::optional<double> target_prune) {
   PrunerOptions options{.num_samples = num_samples,
                         .num_epochs = num_epochs,
                         .policy = {policy, policy_options},
                         .delta = delta,
-                        .seed = seed};
+                        .seed = seed,
+                        .homogeneous_batch_size = homogeneous_batch_size,
+                        .min_per_class = min_per_class,
+                        .labels = to_labels(labels),
+                        .target_prune = target_prune};
   if (score) options.score = Spec{*score, score_options};
   return options;
 }
@@ -44,6 +67,11 @@ py::dict options_as_dict(const Pruner& pruner) {
   out["score_options"] = options.score->options;
   out["delta"] = *options.delta;
   out["seed"] = options.seed;
+  out["homogeneous_batch_size"] = options.homogeneous_batch_size;
+  out["min_per_class"] = options.min_per_class;
+  out["labels"] = py::none();
+  if (!options.labels.empty()) out["labels"] = to_numpy(std::vector(options.labels));
+  out["target_prune"] = options.target_prune;
   return out;
 }
 
@@ -104,9 +132,12 @@ std::unique_ptr<Pruner> make_pruner(std::size_t num_samples, std::uint64_t num_e
                                     const std::string& policy, const OptionMap& policy_options,
                                     const std::optional<std::string>& score,
                                     const OptionMap& score_options, std::optional<double> delta,
-                                    std::uint64_t seed) {
-  return std::make_unique<Pruner>(make_options(num_samples, num_epochs, policy, policy_options,
-                                               score, score_options, delta, seed));
+                                    std::uint64_t seed, std::size_t homogeneous_batch_size,
+                                    double min_per_class, const py::object& labels,
+                                    std::optional<double> target_prune) {
+  return std::make_unique<Pruner>(
+      make_options(num_samples, num_epochs, policy, policy_options, score, score_options, delta,
+                   seed, homogeneous_batch_size, min_per_class, labels, target_prune));
 }
 
 py::tuple get_state(const Pruner& pruner) {
@@ -119,7 +150,10 @@ std::unique_ptr<Pruner> set_state(const py::tuple& state) {
       options["num_samples"].cast<std::size_t>(), options["num_epochs"].cast<std::uint64_t>(),
       options["policy"].cast<std::string>(), options["policy_options"].cast<OptionMap>(),
       options["score"].cast<std::string>(), options["score_options"].cast<OptionMap>(),
-      options["delta"].cast<double>(), options["seed"].cast<std::uint64_t>());
+      options["delta"].cast<double>(), options["seed"].cast<std::uint64_t>(),
+      options["homogeneous_batch_size"].cast<std::size_t>(),
+      options["min_per_class"].cast<double>(), options["labels"],
+      options["target_prune"].cast<std::optional<double>>());
   deserialize(*pruner, state[1]);
   return pruner;
 }
@@ -231,9 +265,16 @@ void bind_pruner(py::module_& module) {
       .def(py::init(&make_pruner), py::arg("num_samples"), py::arg("num_epochs"), py::kw_only(),
            py::arg("policy") = "infobatch", py::arg("policy_options") = OptionMap{},
            py::arg("score") = py::none(), py::arg("score_options") = OptionMap{},
-           py::arg("delta") = py::none(), py::arg("seed") = 0)
+           py::arg("delta") = py::none(), py::arg("seed") = 0,
+           py::arg("homogeneous_batch_size") = 0, py::arg("min_per_class") = 0.0,
+           py::arg("labels") = py::none(), py::arg("target_prune") = py::none())
       .def_property_readonly("options", &options_as_dict, "Every option, defaults filled in.")
       .def_property_readonly("num_samples", &Pruner::num_samples)
+      .def_property_readonly(
+          "homogeneous_batch_size",
+          [](const Pruner& self) { return self.options().homogeneous_batch_size; })
+      .def_property_readonly("target_prune",
+                             [](const Pruner& self) { return self.options().target_prune; })
       .def_property_readonly("num_epochs",
                              [](const Pruner& self) { return self.schedule().num_epochs; })
       .def_property_readonly(

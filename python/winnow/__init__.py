@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .handler import Handler
     from .lr import ProgressLR, lr_by_progress
     from ._methods import BLR, BLS, InfoBatch, SeTa, methods, prune
+    from ._target import TargetWarning
     from .samplers import BatchSampler, Sampler
 
 # Imported when first asked for: these need torch.
@@ -35,6 +36,7 @@ _LAZY = {
     "ProgressLR": "lr",
     "Sampler": "samplers",
     "SeTa": "_methods",
+    "TargetWarning": "_target",
     "lr_by_progress": "lr",
     "methods": "_methods",
     "prune": "_methods",
@@ -52,6 +54,7 @@ __all__ = [
     "Pruner",
     "Sampler",
     "SeTa",
+    "TargetWarning",
     "__version__",
     "lr_by_progress",
     "methods",

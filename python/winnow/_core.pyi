@@ -60,11 +60,19 @@ class Pruner:
         score_options: Mapping[str, float] = {},
         delta: Optional[float] = None,
         seed: int = 0,
+        homogeneous_batch_size: int = 0,
+        min_per_class: float = 0.0,
+        labels: Any = None,
+        target_prune: Optional[float] = None,
     ) -> None: ...
     @property
     def options(self) -> Dict[str, Any]: ...
     @property
     def num_samples(self) -> int: ...
+    @property
+    def homogeneous_batch_size(self) -> int: ...
+    @property
+    def target_prune(self) -> Optional[float]: ...
     @property
     def num_epochs(self) -> int: ...
     @property

@@ -38,6 +38,10 @@ def prune(
     drop_last: bool = False,
     lookahead: Optional[int] = None,
     delayed: bool = False,
+    homogeneous: bool = False,
+    min_per_class: float = 0.0,
+    labels: Any = None,
+    target_prune: Optional[float] = None,
     **options: Any,
 ) -> Handler:
     """A handler by the name of its method.
@@ -49,7 +53,8 @@ def prune(
         epochs: Length of the whole run.
         policy: Instead of `method`: the name of a policy.
         score: With `policy` or a `method` that is a policy: the name of a score.
-        delta, seed, batch_size, drop_last, lookahead, delayed: See Handler.
+        delta, seed, batch_size, drop_last, lookahead, delayed, homogeneous, min_per_class, labels,
+            target_prune: See Handler.
         **options: Options of the policy and of the score by name (prune_ratio, alpha, ...).
 
     Returns:
@@ -75,6 +80,10 @@ def prune(
         drop_last=drop_last,
         lookahead=lookahead,
         delayed=delayed,
+        homogeneous=homogeneous,
+        min_per_class=min_per_class,
+        labels=labels,
+        target_prune=target_prune,
     )
 
 
@@ -88,7 +97,8 @@ class InfoBatch(Handler):
         epochs: Length of the whole run.
         prune_ratio: Fraction of the samples below the mean that is removed, in [0, 0.9].
         delta: Share of the epochs that are pruned; the rest use everything.
-        **options: seed, batch_size, drop_last, lookahead, delayed; see Handler.
+        **options: seed, batch_size, homogeneous, min_per_class, labels, target_prune and the others
+            of Handler.
     """
 
     def __init__(
@@ -122,7 +132,8 @@ class SeTa(Handler):
         groups: Number of difficulty groups.
         window_scale: Window as a share of the groups, in (0, 1].
         delta: Share of the epochs that use the window; the rest use the random subset.
-        **options: seed, batch_size, drop_last, lookahead, delayed; see Handler.
+        **options: seed, batch_size, homogeneous, min_per_class, labels, target_prune and the others
+            of Handler.
     """
 
     def __init__(

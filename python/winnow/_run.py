@@ -15,6 +15,7 @@ from ._loader import Caller
 from ._losses import DelayedBookings, DelayedLoss
 from ._missed import MissedUpdates
 from ._pass import Pass
+from ._target import TargetWatch
 
 _KEPT_BY_COPIES = (
     "pruner",
@@ -24,6 +25,7 @@ _KEPT_BY_COPIES = (
     "_given_batches",
     "_lookahead",
     "_delayed",
+    "_target",
 )
 _CHUNK = 1024  # samples drawn at once where it is not known how many make a batch
 
@@ -51,6 +53,7 @@ class Run:
         self.batch_size = batch_size
         self.drop_last = drop_last
         self.missed = MissedUpdates()
+        self._target = TargetWatch()
         self._given_batches = None if batch_size is None else (batch_size, drop_last)
         self._lookahead = lookahead
         self._delayed = delayed
@@ -131,6 +134,7 @@ class Run:
         drop_last = caller.drop_last
         if batch_size is None and self._given_batches is not None:
             batch_size, drop_last = self._given_batches
+        self._check_homogeneous(batch_size)
         is_nested = self._suspend_or_finish(caller)
         epoch, start = (self.epoch, 0) if is_nested else self._coming
         self._start_epoch(epoch)
@@ -151,6 +155,14 @@ class Run:
             book=self._book_planned,
         )
         return self.current
+
+    def _check_homogeneous(self, batch_size: Optional[int]) -> None:
+        wanted = self.pruner.homogeneous_batch_size
+        if batch_size is not None and wanted % batch_size != 0:
+            raise ValueError(
+                f"sampler: homogeneous batches are of the handler's batch_size ({wanted}), but the "
+                f"loader makes batches of {batch_size}"
+            )
 
     def _suspend_or_finish(self, caller: Caller) -> bool:
         """Ends the current pass, unless its loop goes on around the new one; returns True then."""
@@ -174,6 +186,7 @@ class Run:
         if epoch != self.pruner.epoch:
             self._finish()
             self.pruner.start_epoch(epoch)
+            self._target.check(self.pruner)
             self._plan_token = object()
             self._resume = None
 

@@ -49,6 +49,12 @@ class Handler(Dataset):  # type: ignore[type-arg]
             of your own over handler.sampler, or to ask for steps_in_epoch before the first epoch.
         drop_last: Whether that batch sampler leaves out an incomplete last batch.
         lookahead: Batches that a wrapper fetches before the one worked on. None: found out.
+        homogeneous: Every batch holds samples of one weight, so that the mean loss of a batch can
+            be weighted exactly; needs batch_size=.
+        min_per_class: Least share of every class in each epoch, in [0, 1]; needs labels=.
+        labels: The class of every sample, as integers.
+        target_prune: Share of the whole run to prune; sets the policy's prune_ratio in every epoch.
+            Warns if it turns out to be out of reach.
         delayed: Books a loss at a later update, once it has arrived from the GPU, so that update()
             never waits for the device.
     """
@@ -70,6 +76,10 @@ class Handler(Dataset):  # type: ignore[type-arg]
         drop_last: bool = False,
         lookahead: Optional[int] = None,
         delayed: bool = False,
+        homogeneous: bool = False,
+        min_per_class: float = 0.0,
+        labels: Any = None,
+        target_prune: Optional[float] = None,
     ) -> None:
         name = type(self).__name__
         if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
@@ -80,6 +90,8 @@ class Handler(Dataset):  # type: ignore[type-arg]
             batch_size = _count(name, "batch_size", batch_size, 1)
         if lookahead is not None:
             lookahead = _count(name, "lookahead", lookahead, 0)
+        if homogeneous and batch_size is None:
+            raise ValueError(f"{name}: homogeneous batches need batch_size=")
         pruner = Pruner(
             num_samples=len(dataset),
             num_epochs=epochs,
@@ -89,6 +101,10 @@ class Handler(Dataset):  # type: ignore[type-arg]
             score_options=dict(score_options or {}),
             delta=delta,
             seed=seed,
+            homogeneous_batch_size=batch_size if homogeneous else 0,
+            min_per_class=min_per_class,
+            labels=labels,
+            target_prune=target_prune,
         )
         self._run = Run(
             pruner,
@@ -172,7 +188,7 @@ class Handler(Dataset):  # type: ignore[type-arg]
 
     @property
     def options(self) -> Dict[str, Any]:
-        """Score, policy, schedule and seed, defaults filled in."""
+        """Score, policy, schedule, seed and so on, defaults filled in; labels numbered from 0."""
         return self._run.pruner.options
 
     @property

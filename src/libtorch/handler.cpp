@@ -98,7 +98,9 @@ std::shared_ptr<detail::BatchTracker> Handler::tracker() const {
 
 Sampler::Sampler(std::shared_ptr<detail::TrainingState> state,
                  std::optional<detail::LoaderShape> shape)
-    : state_(std::move(state)), shape_(shape) {}
+    : state_(std::move(state)),
+      shape_(shape),
+      homogeneous_batch_size_(state_->pruner().options().homogeneous_batch_size) {}
 
 void Sampler::reset(detail::OptionalSize new_size) {
   if (new_size) {
@@ -111,6 +113,9 @@ void Sampler::reset(detail::OptionalSize new_size) {
 
 detail::OptionalBatch Sampler::next(std::size_t batch_size) {
   winnow::detail::require(batch_size >= 1, "Sampler", "batch_size", "at least 1", batch_size);
+  winnow::detail::require(homogeneous_batch_size_ % batch_size == 0, "Sampler", "batch_size",
+                          concat("homogeneous_batch_size (", homogeneous_batch_size_, ")"),
+                          batch_size);
   if (pass_ == 0) reset();
   if (pass_ != state_->tracker().pass()) {
     throw std::invalid_argument(

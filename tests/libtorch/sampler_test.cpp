@@ -56,6 +56,33 @@ TEST(Sampler, HandsOutThePlanOfTheEpoch) {
   EXPECT_EQ(all, std::vector<std::size_t>(order.begin(), order.end()));
 }
 
+TEST(Sampler, HandsOutHomogeneousBatchesOfTheirSizeOnly) {
+  PrunerOptions options = options_for(203, 3);
+  options.homogeneous_batch_size = 8;
+  Handler handler(options);
+  const DataLoaderOptions loader_options(8);
+  auto loader = torch::data::make_data_loader(handler.wrap(CodedDataset(203)),
+                                              handler.sampler(loader_options), loader_options);
+  std::size_t num_rescaled = 0;
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (auto& batch : *loader) {
+      const EpochPlan& plan = *handler.pruner().plan();
+      const auto weight = [&](SampleIndex i) { return plan.weight(static_cast<std::size_t>(i)); };
+      const float first = weight(batch.sample_indices[0]);
+      for (const SampleIndex i : batch.sample_indices) EXPECT_EQ(weight(i), first);
+      num_rescaled += first != 1.0F ? 1 : 0;
+      const torch::Tensor loss = batch.losses.mean();
+      EXPECT_DOUBLE_EQ(handler.update(loss, batch).item<double>(),
+                       loss.item<double>() * static_cast<double>(first));
+    }
+  }
+  EXPECT_GT(num_rescaled, 3U);
+  Sampler sampler = handler.sampler();
+  EXPECT_THAT([&] { sampler.next(16); },
+              ThrowsMessage<std::invalid_argument>(
+                  HasSubstr("batch_size must be homogeneous_batch_size (8), got 16")));
+}
+
 TEST(Sampler, RefusesAnotherSizeOfTheDataSet) {
   Handler handler(options_for(10, 2));
   Sampler sampler = handler.sampler();

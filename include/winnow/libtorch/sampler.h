@@ -53,8 +53,9 @@ class Sampler final : public torch::data::samplers::Sampler<> {
   void reset(detail::OptionalSize new_size = {}) override;
 
   // The next samples of the pass; nothing at its end. Starts a pass if there is none. Throws
-  // std::invalid_argument if the loader does not match the options given to Handler::sampler, or if
-  // another sampler of the same handler has been reset.
+  // std::invalid_argument if the loader does not match the options given to Handler::sampler, if
+  // another sampler of the same handler has been reset, or if homogeneous batches are of another
+  // size.
   detail::OptionalBatch next(std::size_t batch_size) override;
 
   // The whole state of the run, as Handler::save. load throws std::runtime_error and keeps the
@@ -65,6 +66,7 @@ class Sampler final : public torch::data::samplers::Sampler<> {
  private:
   std::shared_ptr<detail::TrainingState> state_;
   std::optional<detail::LoaderShape> shape_;
+  std::size_t homogeneous_batch_size_;
   std::uint64_t pass_ = 0;  // 0: none yet
 };
 
