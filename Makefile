@@ -23,7 +23,7 @@ help:
 	@echo "make test   build everything and run every test"
 	@echo "make build  build only; the program is $(BUILD)/bin/winnow"
 	@echo "make data   fetch CIFAR-10 and MNIST into data/"
-	@echo "make study  the longer comparison behind the tables (up to 90 minutes, resumable)"
+	@echo "make study  the comparisons behind the tables (up to 2 hours, resumable)"
 	@echo "make bench  measure speed against floors and peers (BENCH=\"--help\" for options)"
 	@echo "make test-sanitizers, make format, make lint, make clean"
 

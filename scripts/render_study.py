@@ -2,14 +2,17 @@
 """Renders the study's results as tables and plots.
 
 With --collect FOLDER the comparisons in FOLDER (from scripts/study.sh) are first copied to
-benchmarks/results/study-DATA.json, the files that the tables and plots are made from. Writes docs/study.md and,
-with --plots, docs/study/*.svg (needs Debian's python3-matplotlib).
+benchmarks/results/study-NAME.json, the files that the tables and plots are made from. Writes docs/study.md and,
+with --plots, docs/study/*.svg (needs Debian's python3-matplotlib). If there is a docs/study/fidelity.md (how well each
+score agrees with the true losses), it becomes a part of the page.
 """
 
 import argparse
 import json
 import pathlib
 import re
+
+import study_parts
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -36,7 +39,7 @@ def collect(folder, results):
             "curves": {method: curve(comparison, method, compare["seeds"]) for method in compare["methods"]},
         }
         results.mkdir(parents=True, exist_ok=True)
-        path = results / f"study-{compare['config']['data']['name']}.json"
+        path = results / f"study-{comparison.name}.json"
         path.write_text(json.dumps(result, indent=1) + "\n")
         print(f"written: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
 
@@ -145,15 +148,31 @@ def verdict(result):
     return f"{text}{': ' + names if names else ''}; with intervals of 95 % about one in twenty is so by chance."
 
 
+def main_results(results):
+    """(name, result) of the comparisons on whole data sets."""
+    return [(name, result) for name, result in sorted(results.items(), reverse=True) if name in TITLES]
+
+
 def short_table(results=None):
     """For the README: the main methods of every data set."""
     parts = []
-    for name, result in sorted((results or load()).items(), reverse=True):
+    for name, result in main_results(results or load()):
         parts.append(f"{TITLES.get(name, name)}: {setup(result)}\n\n{table(rows_of(result, MAIN), 'full')}")
     return "\n\n".join(parts)
 
 
-def page(results, with_plots):
+def part(name, result, with_plots):
+    """One of the questions of study_parts: setting, table, what the seeds say."""
+    particular = study_parts.conditions(result)
+    lines = ["", f"## {study_parts.TITLES[name]}", "", study_parts.QUESTIONS[name], ""]
+    lines += [setup(result) + (f" Data: {particular}." if particular else ""), ""]
+    lines += [table(result["summary"]["rows"], result["summary"]["baseline"]), "", study_parts.findings(name, result)]
+    if with_plots:
+        lines += ["", f"![{study_parts.TITLES[name]}](study/{name}.svg)"]
+    return lines
+
+
+def page(results, with_plots, fidelity=""):
     text = [
         "# Study",
         "",
@@ -161,15 +180,32 @@ def page(results, with_plots):
         "percent, mean ± sample deviation over the seeds. Difference: in points, paired by seed, with its 95 % interval",
         "(Student). An interval that includes 0 means that these seeds show no difference, not that there is none.",
     ]
-    for name, result in sorted(results.items(), reverse=True):
-        title = TITLES.get(name, name)
+    for name, result in main_results(results):
+        title = TITLES[name]
         text += ["", f"## {title}", "", setup(result), "", table(rows_of(result, MAIN), "full"), "", verdict(result)]
         if with_plots:
             text += ["", f"![Test accuracy against samples used, {title}](study/{name}-accuracy.svg)"]
         text += ["", f"### Without the average, and other averages, on {title}", "", ablation(result)]
         if with_plots:
             text += ["", f"![Accuracy against alpha, {title}](study/{name}-alpha.svg)"]
+    if fidelity:
+        text += ["", fidelity.strip()]
+    for name in study_parts.TITLES:
+        if name in results:
+            text += part(name, results[name], with_plots)
     return "\n".join(text) + "\n"
+
+
+def plot_part(pyplot, name, result, path):
+    """Accuracy of every method, one dot per seed and a bar for the mean."""
+    rows = result["summary"]["rows"][::-1]
+    figure, axes = pyplot.subplots(figsize=(7, 0.6 + 0.4 * len(rows)), layout="constrained")
+    for place, row in enumerate(rows):
+        axes.scatter([100 * run["accuracy"] for run in row["runs"]], [place] * len(row["runs"]), color="C0", alpha=0.6)
+        axes.plot([100 * row["accuracy_mean"]] * 2, [place - 0.3, place + 0.3], color="black")
+    axes.set_yticks(range(len(rows)), [row["method"] for row in rows])
+    axes.set(xlabel="test accuracy, % (dots: seeds, bar: mean)", title=study_parts.TITLES[name])
+    save(figure, path)
 
 
 def plot(results, folder):
@@ -180,8 +216,11 @@ def plot(results, folder):
 
     pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "winnow", "axes.grid": True, "grid.alpha": 0.3})
     folder.mkdir(parents=True, exist_ok=True)
-    for name, result in results.items():
-        title = TITLES.get(name, name)
+    for name in study_parts.TITLES:
+        if name in results:
+            plot_part(pyplot, name, results[name], folder / f"{name}.svg")
+    for name, result in main_results(results):
+        title = TITLES[name]
         figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
         for method in MAIN:
             if method in result["curves"]:
@@ -232,7 +271,9 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.plots:
         plot(results, arguments.out / "study")
-    (arguments.out / "study.md").write_text(page(results, arguments.plots))
+    fidelity = arguments.out / "study" / "fidelity.md"
+    text = fidelity.read_text() if fidelity.exists() else ""
+    (arguments.out / "study.md").write_text(page(results, arguments.plots, text))
     print(f"written: {arguments.out / 'study.md'}")
 
 

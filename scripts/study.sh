@@ -1,23 +1,64 @@
 #!/usr/bin/env bash
-# The longer comparison behind the README's table: Fashion-MNIST and CIFAR-10, three seeds, with the
-# ablation (no average, alpha from 0.5 to 0.95). At most 90 minutes on two cores. Stopped and started
-# again it goes on where it stopped.
+# The comparisons behind the tables of docs/study.md. Stopped and started again it goes on where it stopped.
 # Usage: scripts/study.sh PROGRAM [FOLDER [FLAG...]]; further flags go to every comparison.
+# WINNOW_STUDY="noise tail" makes these parts only; the parts are:
+#   main         Fashion-MNIST and CIFAR-10 with the ablation (no average, alpha from 0.5 to 0.95); the README's table.
+#                At most 90 minutes on two cores
+#   budget       clean data, all methods prune the same share of the run
+#   noise        40 % wrong labels, the highest scores left out after 5 epochs
+#   tail         long-tailed classes, with and without the class floor
+#   homogeneous  batches of one weight against mixed ones
+# All but the first take up to 8 minutes each.
 set -euo pipefail
 program=$1
 folder=${2:-runs/study}
 shift $(($# < 2 ? $# : 2))
+flags=("$@")
+parts=${WINNOW_STUDY:-main budget noise tail homogeneous}
 
-main=(full random-dynamic infobatch seta bls-infobatch bls-seta)
-ablation=()
-for policy in infobatch seta; do
-  ablation+=("last-batch-loss+$policy")
-  for alpha in 0.5 0.8 0.9 0.95; do ablation+=("bls-$policy:alpha=$alpha"); done
-done
+wanted() { [[ " $parts " == *" $1 "* ]]; }
 
-for data in fashion-mnist cifar10; do
-  echo "== $data"
-  "$program" compare --preset "$data" --methods "${main[@]}" "${ablation[@]}" \
-    --out "$folder/$data" "$@"
-done
+# compare NAME FLAG...
+compare() {
+  echo "== $1"
+  "$program" compare --out "$folder/$1" "${@:2}" "${flags[@]}"
+}
+
+if wanted main; then
+  methods=(full random-dynamic infobatch seta bls-infobatch bls-seta)
+  for policy in infobatch seta; do
+    methods+=("last-batch-loss+$policy")
+    for alpha in 0.5 0.8 0.9 0.95; do methods+=("bls-$policy:alpha=$alpha"); done
+  done
+  for data in fashion-mnist cifar10; do compare "$data" --preset "$data" --methods "${methods[@]}"; done
+fi
+
+# A fifth of Fashion-MNIST, so that there is something left to learn.
+small=(--data fashion-mnist --limit 12000 --test-limit 5000 --epochs 20 --seeds 0 1 2)
+
+if wanted budget; then
+  compare budget "${small[@]}" --target-prune 0.25 --methods full random:prune-ratio=0.25 random-dynamic infobatch seta \
+    bls-infobatch bls-seta blr-infobatch blr-seta
+fi
+
+# trim leaves out 36 % in 15 of 20 epochs, which is 27 % of the run. Batches of 32: a mean of 128 losses says little of one.
+if wanted noise; then
+  compare noise "${small[@]}" --batch-size 32 --label-noise 0.4 --baseline random-dynamic:prune-ratio=0.27 --methods full \
+    random:prune-ratio=0.27 random-dynamic:prune-ratio=0.27 bls-trim:prune-ratio=0.36 batch-loss-mean+trim:prune-ratio=0.36 \
+    blr-trim:prune-ratio=0.36 blr-trim:prune-ratio=0.36,step=0.5 trim:prune-ratio=0.36
+fi
+
+# Classes from 6,000 samples down to 60; the test data stay balanced.
+if wanted tail; then
+  methods=(full)
+  for method in random-dynamic bls-infobatch bls-seta blr-trim; do
+    methods+=("$method" "$method:min-per-class=0.6")
+  done
+  compare tail --data fashion-mnist --imbalance 0.01 --test-limit 5000 --epochs 20 --seeds 0 1 2 --target-prune 0.3 --methods "${methods[@]}"
+fi
+
+if wanted homogeneous; then
+  compare homogeneous "${small[@]}" --baseline bls-infobatch --methods full infobatch bls-infobatch \
+    bls-infobatch:homogeneous=1 blr-infobatch blr-infobatch:homogeneous=1
+fi
 echo "study: render the results with scripts/render_study.py --collect $folder"

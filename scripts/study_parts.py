@@ -1,0 +1,109 @@
+"""The parts of the study that ask where a score is worth having: budget, noise, tail, homogeneous."""
+
+import math
+
+# Student's 97.5 % quantile by degrees of freedom.
+QUANTILES = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
+
+TITLES = {
+    "budget": "Clean data, equal budget",
+    "noise": "Wrong labels",
+    "tail": "Long-tailed classes",
+    "homogeneous": "Homogeneous against mixed batches",
+}
+
+QUESTIONS = {
+    "budget": "All methods prune the same share of the run (`target_prune`). Does it matter how the samples are chosen?",
+    "noise": "A share of the training labels is wrong. trim leaves out the highest scores after 5 epochs; random methods "
+    "save as many samples of the run. Does the score find the wrong labels?",
+    "tail": "Class sizes fall exponentially, test data stay balanced, all methods prune the same share of the run. Does it "
+    "help to keep 60 % of every class in each epoch (`min_per_class`)?",
+    "homogeneous": "The same method with mixed batches, whose weights are right on average only, and with batches of one "
+    "weight each, whose weights are exact.",
+}
+
+# Part -> pairs whose difference answers the question: first minus second.
+PAIRS = {
+    "budget": [
+        ("blr-infobatch", "random-dynamic"),
+        ("bls-infobatch", "random-dynamic"),
+        ("infobatch", "random-dynamic"),
+        ("blr-infobatch", "bls-infobatch"),
+    ],
+    "noise": [
+        ("blr-trim", "random-dynamic"),
+        ("blr-trim", "bls-trim"),
+        ("bls-trim", "random-dynamic"),
+        ("trim", "blr-trim"),
+    ],
+    "tail": [
+        ("random-dynamic:min-per-class=0.6", "random-dynamic"),
+        ("bls-infobatch:min-per-class=0.6", "bls-infobatch"),
+        ("bls-seta:min-per-class=0.6", "bls-seta"),
+        ("blr-trim:min-per-class=0.6", "blr-trim"),
+    ],
+    "homogeneous": [
+        ("bls-infobatch:homogeneous=1", "bls-infobatch"),
+        ("blr-infobatch:homogeneous=1", "blr-infobatch"),
+        ("bls-infobatch:homogeneous=1", "infobatch"),
+    ],
+}
+
+
+def find(result, name):
+    """The row of a method; options of the ratio and the budget may follow its name."""
+    rows = result["summary"]["rows"]
+    exact = [row for row in rows if row["method"] == name]
+    return exact[0] if exact else next((row for row in rows if row["method"].startswith(f"{name}:prune-ratio=")), None)
+
+
+def paired(first, second):
+    """Differences of the accuracy seed by seed, with the mean's 95 % interval."""
+    before = {run["seed"]: run["accuracy"] for run in second["runs"]}
+    values = [run["accuracy"] - before[run["seed"]] for run in first["runs"]]
+    mean = sum(values) / len(values)
+    if len(values) < 2:
+        return {"values": values, "mean": mean, "low": -math.inf, "high": math.inf}
+    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    half = QUANTILES[min(len(values) - 1, len(QUANTILES)) - 1] * deviation / math.sqrt(len(values))
+    return {"values": values, "mean": mean, "low": mean - half, "high": mean + half}
+
+
+def sentence(first, second, difference):
+    """What the seeds say about one pair, and no more."""
+    values = difference["values"]
+    better = sum(value > 0 for value in values)
+    interval = f"{100 * difference['mean']:+.2f} points [{100 * difference['low']:+.2f}, {100 * difference['high']:+.2f}]"
+    if difference["low"] > 0:
+        verdict = f"`{first}` is better than `{second}`"
+    elif difference["high"] < 0:
+        verdict = f"`{first}` is worse than `{second}`"
+    else:
+        verdict = f"no difference between `{first}` and `{second}` is shown"
+    return f"{verdict}: {interval}, higher in {better} of {len(values)} seeds"
+
+
+def findings(name, result):
+    """One paragraph, made from the numbers."""
+    sentences = []
+    for first, second in PAIRS[name]:
+        rows = find(result, first), find(result, second)
+        if all(rows):
+            sentences.append(sentence(rows[0]["method"], rows[1]["method"], paired(*rows)))
+    text = "; ".join(sentences)
+    seeds = len(result["compare"]["seeds"])
+    return (
+        f"{text[:1].upper()}{text[1:]}. {seeds} seeds, intervals of 95 % (Student, paired by seed): of twenty such comparisons one "
+        "is called a difference by chance alone. One model, one data set: nothing is said about others."
+    )
+
+
+def conditions(result):
+    """What is particular about the data."""
+    data = result["compare"]["config"]["data"]
+    parts = []
+    if data.get("label_noise", 0) > 0:
+        parts.append(f"{100 * data['label_noise']:g} % of the training labels wrong")
+    if data.get("imbalance", 1) < 1:
+        parts.append(f"the last class {100 * data['imbalance']:g} % of its size")
+    return "; ".join(parts)
