@@ -102,12 +102,13 @@ void update(benchmark::State& state, const std::string& score) {
 }
 
 // A run whose samples have the benchmark's scores.
-Pruner scored_pruner(std::size_t n, const Spec& policy) {
+Pruner scored_pruner(std::size_t n, const Spec& policy, std::size_t homogeneous_batch_size = 0) {
   Pruner pruner({.num_samples = n,
                  .num_epochs = 1'000'000'000,
                  .policy = policy,
                  .score = Spec{"sample-loss"},
-                 .delta = 1.0});
+                 .delta = 1.0,
+                 .homogeneous_batch_size = homogeneous_batch_size});
   const auto scores = scores_of(n);
   std::vector<std::uint32_t> batch(1024);
   for (std::size_t at = 0; at < n; at += batch.size()) {
@@ -120,9 +121,9 @@ Pruner scored_pruner(std::size_t n, const Spec& policy) {
 }
 
 // From the scores to the next epoch's plan: selection and order.
-void plan(benchmark::State& state, const Spec& policy) {
+void plan(benchmark::State& state, const Spec& policy, std::size_t homogeneous_batch_size = 0) {
   const auto n = static_cast<std::size_t>(state.range(0));
-  Pruner pruner = scored_pruner(n, policy);
+  Pruner pruner = scored_pruner(n, policy, homogeneous_batch_size);
   std::uint64_t epoch = 10;
   for (auto _ : state) benchmark::DoNotOptimize(pruner.start_epoch(epoch++).order().data());
   report_per_sample(state, n);
@@ -235,6 +236,8 @@ void register_all(std::int64_t max_samples) {
     add("plan_and_hand_out/infobatch", [spec = with_half("infobatch")](benchmark::State& state) {
       plan_and_hand_out(state, spec);
     });
+    add("plan_homogeneous/infobatch",
+        [spec = with_half("infobatch")](benchmark::State& state) { plan(state, spec, 128); });
     add("floor_write", floor_write);
     add("save", save);
     add("load", load);
