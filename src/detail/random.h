@@ -13,7 +13,8 @@ enum class Purpose : std::uint64_t {
   exploration = 2,
   order = 3,
   order_retries = 4,
-  buckets = 5
+  buckets = 5,
+  recording = 16
 };
 
 // Eight interleaved xoshiro256++ generators (Blackman and Vigna), seeded by splitmix64. Numbers are
