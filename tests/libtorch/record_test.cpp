@@ -16,7 +16,7 @@ PrunerOptions options() {
   return {.num_samples = 10, .num_epochs = 3, .score = Spec{"batch-loss"}};
 }
 
-// Batches of four from the plan, each with the loss of its first sample.
+// Batches of four from the plan; the loss of sample i is i / 8.
 void train_epoch(Handler& handler, bool per_sample) {
   Sampler sampler = handler.sampler();
   sampler.reset();
