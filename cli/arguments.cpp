@@ -68,6 +68,24 @@ void add_count(CLI::App& command, const std::string& name, std::uint64_t& target
       ->default_str(fmt::format("{}", target));
 }
 
+void add_optional_count(CLI::App& command, const std::string& name, std::uint64_t& target,
+                        std::uint64_t unsaid, const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [&target, name, unsaid](const std::string& text) {
+            const std::optional<std::uint64_t> count = text.empty() ? unsaid : parse_count(text);
+            if (!count || *count == 0) {
+              throw UsageError(
+                  fmt::format("{} must be a whole number of at least 1, got {}", name, text));
+            }
+            target = *count;
+          },
+          help)
+      ->type_name("[COUNT]")
+      ->expected(0, 1);
+}
+
 void add_share(CLI::App& command, const std::string& name, std::optional<double>& target,
                const std::string& help) {
   command

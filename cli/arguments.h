@@ -48,6 +48,10 @@ void add_count(CLI::App& command, const std::string& name, std::uint64_t& target
 void add_share(CLI::App& command, const std::string& name, std::optional<double>& target,
                const std::string& help);
 
+// Adds `--name [COUNT]`, at least 1. `target` becomes `unsaid` if no number follows.
+void add_optional_count(CLI::App& command, const std::string& name, std::uint64_t& target,
+                        std::uint64_t unsaid, const std::string& help);
+
 // Adds `--delta X`, in [0, 1]; unset, the policy's own.
 void add_delta(CLI::App& command, std::optional<double>& target);
 

@@ -16,10 +16,14 @@ void add_plan(CLI::App& program);
 void add_inspect(CLI::App& program);
 // Runs a pruner on a synthetic loss landscape.
 void add_simulate(CLI::App& program);
+// Shows what a recorded run tells about its samples.
+void add_analyze(CLI::App& program);
 // Trains a model (needs LibTorch).
 void add_train(CLI::App& program);
 // Trains with several methods and seeds (needs LibTorch).
 void add_compare(CLI::App& program);
+// Trains with several values of one option (needs LibTorch).
+void add_sweep(CLI::App& program);
 // Shows and compares runs on one page.
 void add_report(CLI::App& program);
 

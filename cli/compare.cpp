@@ -5,17 +5,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "arguments.h"
 #include "commands.h"
+#include "comparison_run.h"
 #include "output.h"
-#include "signals.h"
-#include "terminal.h"
-#include "training/progress_line.h"
 #include "training_flags.h"
 
 namespace winnow::cli {
@@ -24,7 +21,6 @@ namespace {
 
 using training::Comparison;
 using training::ComparisonConfig;
-using training::ComparisonRun;
 using training::RunFolder;
 
 struct CompareArguments {
@@ -37,41 +33,6 @@ struct CompareArguments {
   bool overwrite = false;
   bool json = false;
   bool quiet = false;
-};
-
-// A live line for the run that trains, a plain line for every one that has ended.
-class CompareProgress final : public training::ComparisonObserver {
- public:
-  CompareProgress(std::uint64_t num_epochs, bool shows_lines, bool shows_live)
-      : num_epochs_(num_epochs), shows_lines_(shows_lines), shows_live_(shows_live) {}
-
-  std::unique_ptr<training::TrainingObserver> begin_run(const ComparisonRun& run) override {
-    return std::make_unique<training::ProgressLine>(
-        training::ProgressOptions{.num_epochs = num_epochs_,
-                                  .prefix = title(run) + "  ",
-                                  .width = shows_live_ ? terminal_width() : 0,
-                                  .epoch_lines = false},
-        [](std::string_view text) { fmt::print(stderr, "{}", text); },
-        [](std::string_view text) { print(text); });
-  }
-
-  void end_run(const ComparisonRun& run, const training::RunResult& result,
-               bool was_finished) override {
-    if (!shows_lines_) return;
-    print(fmt::format("{}  accuracy {:.2f} %  pruned {:.1f} %  {}{}\n", title(run),
-                      100.0 * result.accuracy, 100.0 * result.pruned_share,
-                      training::format_duration(result.train_seconds),
-                      was_finished ? "  (was done)" : ""));
-  }
-
- private:
-  static std::string title(const ComparisonRun& run) {
-    return fmt::format("[{}/{}] {} seed {}", run.number, run.total, run.method->name, run.seed);
-  }
-
-  std::uint64_t num_epochs_;
-  bool shows_lines_;
-  bool shows_live_;
 };
 
 ComparisonConfig new_config(const CompareArguments& arguments) {
@@ -125,32 +86,14 @@ std::string folder_of(const CompareArguments& arguments, const ComparisonConfig&
              : default_folder({"compare", config.shared.data.name, config.shared.model.name});
 }
 
-std::string title(const ComparisonConfig& config) {
-  const auto& shared = config.shared;
-  return fmt::format("{}, {}, {} epochs, batch size {}, {} threads\n\n", shared.data.name,
-                     shared.model.name, shared.training.epochs, shared.training.batch_size,
-                     shared.training.threads);
-}
-
 void run(Comparison comparison, const training::DataSplits& data,
          const CompareArguments& arguments) {
-  const StopSignals signals;
-  const bool shows_lines = !arguments.quiet && !arguments.json;
-  CompareProgress progress(comparison.config().shared.training.epochs, shows_lines,
-                           !arguments.quiet && is_terminal(Stream::error));
-  const auto outcome = comparison.run(data, progress, [] { return StopSignals::received() != 0; });
-  if (outcome == training::Outcome::interrupted) {
-    fmt::print(stderr, "winnow: interrupted and saved; continue with: winnow compare --resume {}\n",
-               comparison.path().string());
-    throw Interrupted(StopSignals::received());
-  }
-  const training::Summary summary = comparison.summarize();
-  if (arguments.json) {
-    print(format_json(to_json(summary)));
-    return;
-  }
-  print(fmt::format("{}{}{}\nresults in {}\n", shows_lines ? "\n" : "", title(comparison.config()),
-                    format_summary(summary, has_utf8()), comparison.path().string()));
+  const training::Summary summary = run_comparison(comparison, data,
+                                                   {.command = "compare",
+                                                    .lines = !arguments.quiet && !arguments.json,
+                                                    .live = !arguments.quiet});
+  print(arguments.json ? format_json(to_json(summary))
+                       : describe_result(comparison, summary, arguments.quiet));
 }
 
 void compare(const CompareArguments& arguments) {

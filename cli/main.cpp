@@ -20,7 +20,8 @@ struct TrainingCommand {
 };
 constexpr TrainingCommand kTrainingCommands[] = {
     {"train", "Train a model, with or without pruning"},
-    {"compare", "Train with several methods and seeds, and compare them fairly"}};
+    {"compare", "Train with several methods and seeds, and compare them fairly"},
+    {"sweep", "Train with several values of one option, and show what they change"}};
 
 // Becomes the training program; returns only if that is not possible.
 void run_training(char** argv) {
@@ -34,6 +35,7 @@ void add_commands(CLI::App& program) {
   winnow::cli::add_plan(program);
   winnow::cli::add_inspect(program);
   winnow::cli::add_simulate(program);
+  winnow::cli::add_analyze(program);
 #ifdef WINNOW_LIBTORCH
   for (const auto& command : kTrainingCommands) {
     program.add_subcommand(command.name, command.summary)->callback([] {

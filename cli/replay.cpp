@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
@@ -13,6 +14,7 @@
 #include "commands.h"
 #include "json_input.h"
 #include "output.h"
+#include "score_replay.h"
 #include "score_summary.h"
 #include "spec_flags.h"
 #include "terminal.h"
@@ -129,19 +131,16 @@ std::string summary(const Pruner& pruner, std::span<const float> scores) {
   return facts.text() + score_histogram(scores);
 }
 
-void replay(ReplayArguments arguments) {
-  if (arguments.out == "-") {
-    arguments.out.clear();
-    arguments.json = true;
-  }
-  const Spec score = arguments.spec.choose().score.value();
-  if (!arguments.out.empty()) check_output(arguments.out);
-  const json document = read_json(arguments.trace);
-  TraceReader trace(document, arguments.trace);
-  // Scores, their copy and their JSON.
-  require_memory(24.0 * static_cast<double>(trace.num_samples()),
-                 fmt::format("{}: num_samples {}", arguments.trace, trace.num_samples()));
+// Scores, their copy and their JSON.
+void require_memory_for(std::size_t num_samples, const std::string& source) {
+  require_memory(24.0 * static_cast<double>(num_samples),
+                 fmt::format("{}: num_samples {}", source, num_samples));
+}
 
+Pruner replay_trace(const std::string& path, const Spec& score) {
+  const json document = read_json(path);
+  TraceReader trace(document, path);
+  require_memory_for(trace.num_samples(), path);
   Pruner pruner({.num_samples = trace.num_samples(),
                  .num_epochs = 1,
                  .policy = {.name = "none"},
@@ -151,8 +150,27 @@ void replay(ReplayArguments arguments) {
     if (k % 4096 == 0) progress.show(k, fmt::format("batch {} of {}", k, trace.num_batches()));
     trace.observe(k, pruner);
   }
-  progress.clear();
+  return pruner;
+}
 
+Pruner replay_recording(const std::string& folder, const Spec& score) {
+  const Recording recording(folder);
+  require_memory_for(recording.num_samples(), folder);
+  ScoreReplay replay(score, recording);
+  recording.read([&](const RecordedStep& step) { replay.observe(step); });
+  return std::move(replay).take_pruner();
+}
+
+void replay(ReplayArguments arguments) {
+  if (arguments.out == "-") {
+    arguments.out.clear();
+    arguments.json = true;
+  }
+  const Spec score = arguments.spec.choose().score.value();
+  if (!arguments.out.empty()) check_output(arguments.out);
+  const Pruner pruner = std::filesystem::is_directory(arguments.trace)
+                            ? replay_recording(arguments.trace, score)
+                            : replay_trace(arguments.trace, score);
   const std::vector<float> scores = pruner.scores();
   const bool prints_json =
       arguments.json || (arguments.out.empty() && !is_terminal(Stream::output));
@@ -173,7 +191,9 @@ void add_replay(CLI::App& program) {
   auto arguments = std::make_shared<ReplayArguments>();
   CLI::App& command = *program.add_subcommand("replay", "Feed a recorded run to a score");
   command
-      .add_option("TRACE", arguments->trace, "the recorded run, a JSON file; - for standard input")
+      .add_option("TRACE", arguments->trace,
+                  "the recorded run: a JSON file, - for standard input, or the folder of a "
+                  "run\nthat winnow train --record made")
       ->required()
       ->type_name("");
   command.add_option("--out", arguments->out, "write the scores to this file")->type_name("FILE");
@@ -182,7 +202,9 @@ void add_replay(CLI::App& program) {
                    "what you get anyway unless standard output is a terminal)");
   arguments->spec.add_score(command);
   command.footer(
-      "TRACE is {\"num_samples\": N, \"batches\": [[index, ...], ...], \"losses\": [L, ...]}: for "
+      "A folder is replayed with the mean losses of its batches; a score of own losses sees those\n"
+      "that were recorded. A file is {\"num_samples\": N, \"batches\": [[index, ...], ...], "
+      "\"losses\": [L, ...]}: for "
       "every\n"
       "training step the samples of its batch, counted from 0, and the batch's mean loss or an\n"
       "array with one loss per sample. A loss that is null, NaN or infinite is skipped and "

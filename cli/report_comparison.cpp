@@ -73,6 +73,29 @@ Run read_planned_run(const fs::path& folder, const std::string& label, std::uint
   return run;
 }
 
+// sweep.json, with the rows that its values have.
+nlohmann::ordered_json read_sweep(const fs::path& path, const std::vector<std::string>& labels) {
+  const std::string source = path.native();
+  const json document = read_json(source);
+  require_format(document, "winnow-sweep", source);
+  const json& method = member(document, "method", source);
+  const json& option = member(document, "option", source);
+  if (!method.is_string()) refuse(source, "method", "a text", method);
+  if (!option.is_string()) refuse(source, "option", "a text", option);
+  nlohmann::ordered_json points = nlohmann::ordered_json::array();
+  for (const json& value : array_member(document, "values", source)) {
+    if (!value.is_number()) refuse(source, "values", "numbers", value);
+    const auto name = method.get<std::string>();
+    const std::string label =
+        fmt::format("{}{}{}={}", name, name.find(':') == std::string::npos ? ':' : ',',
+                    option.get<std::string>(), value.get<double>());
+    // A value that was announced but is not in compare.json yet.
+    if (std::count(labels.begin(), labels.end(), label) == 0) continue;
+    points.push_back({{"value", value}, {"method", label}});
+  }
+  return {{"method", method}, {"option", option}, {"points", points}};
+}
+
 Comparison read_comparison_folder(const fs::path& folder) {
   const std::string source = (folder / "compare.json").native();
   const json document = read_json(source);
@@ -109,6 +132,9 @@ Comparison read_comparison_folder(const fs::path& folder) {
   if (const fs::path summary = folder / "summary.json"; fs::exists(summary)) {
     comparison.summary = array_member(read_json(summary.native()), "rows", summary.native());
   }
+  if (const fs::path sweep = folder / "sweep.json"; fs::exists(sweep)) {
+    comparison.sweep = read_sweep(sweep, labels);
+  }
   comparison.name = describe(comparison);
   return comparison;
 }
@@ -117,7 +143,7 @@ Comparison read_comparison_folder(const fs::path& folder) {
 // with its folders.
 json identity_of(const Run& run) {
   json identity = run.config;
-  for (const char* key : {"name", "environment"}) identity.erase(key);
+  for (const char* key : {"name", "environment", "record"}) identity.erase(key);
   identity["data"].erase("data_dir");
   identity["training"].erase("seed");
   if (const auto pruning = identity.find("pruning");

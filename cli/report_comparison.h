@@ -29,6 +29,8 @@ struct Comparison {
   std::vector<std::string> missing;
   // The rows of summary.json; null if there is none.
   nlohmann::json summary;
+  // The method, the option that varies, and per value the label of its row; null if it is no sweep.
+  nlohmann::ordered_json sweep;
 };
 
 // A setting of config.json ("training.epochs"), and its values by label. Settings that no run has

@@ -68,6 +68,7 @@ ordered_json run_json(const Run& run, const std::string& label) {
           {"finished", run.is_finished()},
           {"metrics", metrics_json(run)},
           {"score_histograms", histograms_json(run)},
+          {"analysis", run.analysis},
           {"config", run.config}};
 }
 
@@ -97,6 +98,7 @@ ordered_json comparison_json(const Comparison& comparison) {
           {"cautions", cautions(comparison, rows, settings)},
           {"rows", table},
           {"settings", all_settings},
+          {"sweep", comparison.sweep},
           {"runs", runs}};
 }
 

@@ -225,6 +225,11 @@ Run read_run(const std::filesystem::path& folder) {
   run.num_epochs = training.whole("epochs", 1);
   run.seed = training.seed("seed");
   run.epochs = read_metrics(folder / "metrics.jsonl", run);
+  if (const std::filesystem::path analysis = folder / "analysis.json";
+      std::filesystem::exists(analysis)) {
+    run.analysis = read_json(analysis.native());
+    require_format(run.analysis, "winnow-analysis", analysis.native());
+  }
   return run;
 }
 

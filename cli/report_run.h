@@ -45,6 +45,8 @@ struct Run {
   std::uint64_t num_epochs = 0;
   // Epochs so far, from epoch 0.
   std::vector<EpochMetrics> epochs;
+  // analysis.json; null if there is none.
+  nlohmann::json analysis;
 
   bool is_finished() const { return epochs.size() == num_epochs; }
   // Sums over the epochs so far.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -35,6 +36,7 @@ struct TrainArguments {
   std::string policy;
   std::string out;
   std::string resume;
+  std::uint64_t num_recorded = 0;
   bool overwrite = false;
   bool json = false;
   bool quiet = false;
@@ -56,6 +58,7 @@ std::string method_text(const TrainArguments& arguments) {
 
 RunConfig new_config(const TrainArguments& arguments) {
   TrainingChoice choice = arguments.flags.choose();
+  choice.config.num_recorded = arguments.num_recorded;
   choice.config.method = as_usage([&] {
     auto method = training::parse_method(method_text(arguments), choice.options);
     check_used(choice.options, {&method, 1});
@@ -68,7 +71,8 @@ RunConfig new_config(const TrainArguments& arguments) {
 RunConfig resumed_config(const TrainArguments& arguments) {
   const bool has_others = arguments.flags.is_any_given() || arguments.overwrite ||
                           !arguments.method.empty() || !arguments.score.empty() ||
-                          !arguments.policy.empty() || !arguments.out.empty();
+                          !arguments.policy.empty() || !arguments.out.empty() ||
+                          arguments.num_recorded > 0;
   if (has_others) {
     throw UsageError(
         "--resume takes all settings from the run; only --json and --quiet go with it");
@@ -94,6 +98,11 @@ std::string introduction(training::Trainer& trainer) {
             fmt::format("{} epochs, batch size {}, seed {}, {} threads{}", config.training.epochs,
                         config.training.batch_size, config.training.seed, config.training.threads,
                         done > 0 ? fmt::format("; {} epochs are done", done) : ""));
+  if (config.num_recorded > 0) {
+    const std::uint64_t most = trainer.pruner().num_samples();
+    facts.add("record", fmt::format("the own losses of {} samples",
+                                    with_commas(std::min(config.num_recorded, most))));
+  }
   facts.add("folder", trainer.folder().path().string());
   return facts.text() + "\n";
 }
@@ -191,6 +200,9 @@ void add_train(CLI::App& program) {
                   "continue the run in this folder, exactly where it stopped")
       ->type_name("FOLDER");
   command.add_flag("--overwrite", arguments->overwrite, "replace a run that is in the folder");
+  add_optional_count(command, "--record", arguments->num_recorded, 10'000,
+                     "record the run for winnow analyze and winnow replay, with the own losses of\n"
+                     "so many samples drawn at random (10000 if you do not say)");
   command.add_flag("--json", arguments->json, "print the result as JSON");
   command.add_flag("--quiet", arguments->quiet, "print the result only");
   arguments->flags.add(command, true);

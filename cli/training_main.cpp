@@ -1,4 +1,4 @@
-// winnow-training: the commands that need LibTorch. `winnow train` and `winnow compare` run it.
+// winnow-training: the commands that need LibTorch. `winnow train`, `compare` and `sweep` run it.
 #include "commands.h"
 #include "program.h"
 
@@ -7,6 +7,7 @@ namespace {
 void add_commands(CLI::App& program) {
   winnow::cli::add_train(program);
   winnow::cli::add_compare(program);
+  winnow::cli::add_sweep(program);
 }
 
 }  // namespace

@@ -216,6 +216,10 @@ bool Pruner::book(const Observation& observation) {
                                    [](float loss) { return std::isfinite(loss); }) &&
                        scorer_->observe(observation);
   ++(applied ? num_observations_ : num_skipped_observations_);
+  if (recorder_) {
+    recorder_->record(plan_ ? plan_->epoch() : 0, observation.indices, observation.mean_loss,
+                      observation.losses);
+  }
   return applied;
 }
 
@@ -225,6 +229,22 @@ bool Pruner::is_planned(std::span<const std::uint32_t> indices) const {
   const std::less_equal<const std::uint32_t*> before;
   return before(order.data(), indices.data()) &&
          before(indices.data() + indices.size(), order.data() + order.size());
+}
+
+void Pruner::record(const std::filesystem::path& folder, RecorderOptions options) {
+  options.num_samples = options_.num_samples;
+  if (num_steps() == 0) {
+    recorder_ = std::make_unique<Recorder>(Recorder::create(folder, options));
+    return;
+  }
+  auto recorder = std::make_unique<Recorder>(Recorder::open(folder));
+  if (recorder->num_samples() != options_.num_samples) {
+    throw std::runtime_error(detail::concat(folder.native(), ": is the recording of ",
+                                            recorder->num_samples(), " samples, but the run has ",
+                                            options_.num_samples));
+  }
+  recorder->rewind(num_steps());
+  recorder_ = std::move(recorder);
 }
 
 std::span<const std::uint32_t> Pruner::narrow(std::span<const SampleIndex> indices) {

@@ -250,7 +250,9 @@ void PrunerState::unpack(const SafetensorsReader& file, Pruner& pruner) {
   pruner.num_samples_planned_ = num_samples_planned;
 }
 
+// A recording is on disk before a state that goes on with it.
 void Pruner::save(const std::filesystem::path& path) const {
+  if (recorder_) recorder_->flush();
   const SafetensorsWriter writer = PrunerState::pack(*this);
   detail::AtomicFile file(path, writer.size());
   writer.write(
@@ -261,6 +263,7 @@ void Pruner::save(const std::filesystem::path& path) const {
 void Pruner::load(const std::filesystem::path& path) {
   const detail::MappedFile file(path);
   PrunerState::load(path.native(), file.bytes(), *this);
+  if (recorder_) recorder_->rewind(num_steps());
 }
 
 Pruner Pruner::from_file(const std::filesystem::path& path) {
@@ -269,6 +272,7 @@ Pruner Pruner::from_file(const std::filesystem::path& path) {
 }
 
 std::vector<std::byte> Pruner::serialize() const {
+  if (recorder_) recorder_->flush();
   const SafetensorsWriter writer = PrunerState::pack(*this);
   std::vector<std::byte> out(static_cast<std::size_t>(writer.size()));
   writer.write([&](std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -279,6 +283,7 @@ std::vector<std::byte> Pruner::serialize() const {
 
 void Pruner::deserialize(std::span<const std::byte> bytes) {
   PrunerState::load("state", bytes, *this);
+  if (recorder_) recorder_->rewind(num_steps());
 }
 
 }  // namespace winnow

@@ -10,8 +10,13 @@
 
 namespace winnow::training {
 
+namespace {
+
+constexpr std::size_t kBatchSize = 500;
+
+}  // namespace
+
 std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const StopRequest& stop) {
-  constexpr std::size_t kBatchSize = 500;
   const torch::NoGradGuard no_grad;
   model.eval();
   double loss_sum = 0.0;
@@ -31,6 +36,29 @@ std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const Stop
   }
   const auto count = static_cast<double>(data.size());
   return Evaluation{.loss = loss_sum / count, .accuracy = static_cast<double>(num_correct) / count};
+}
+
+std::optional<std::vector<float>> evaluate_samples(Model& model, const Dataset& data,
+                                                   std::span<const std::uint32_t> samples,
+                                                   double label_smoothing,
+                                                   const StopRequest& stop) {
+  const torch::NoGradGuard no_grad;
+  model.eval();
+  const auto options = torch::nn::functional::CrossEntropyFuncOptions()
+                           .label_smoothing(label_smoothing)
+                           .reduction(torch::kNone);
+  std::vector<float> losses;
+  losses.reserve(samples.size());
+  for (; !samples.empty(); samples = samples.subspan(std::min(kBatchSize, samples.size()))) {
+    if (stop && stop()) return std::nullopt;
+    const auto part = samples.first(std::min(kBatchSize, samples.size()));
+    const Batch batch = make_batch(data, std::vector<std::size_t>(part.begin(), part.end()));
+    const torch::Tensor some =
+        torch::nn::functional::cross_entropy(model.forward(batch.data), batch.target, options)
+            .contiguous();
+    losses.insert(losses.end(), some.data_ptr<float>(), some.data_ptr<float>() + some.numel());
+  }
+  return losses;
 }
 
 }  // namespace winnow::training

@@ -1,7 +1,10 @@
 // Loss and accuracy on a data set.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "training/dataset.h"
 #include "training/model.h"
@@ -17,5 +20,11 @@ struct Evaluation {
 // Puts the model into evaluation mode. Empty if `stop` asked to stop. Requires: the data set is not
 // empty.
 std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const StopRequest& stop);
+
+// The loss of each of these samples, with no random change of the images. Puts the model into
+// evaluation mode. Empty if `stop` asked to stop.
+std::optional<std::vector<float>> evaluate_samples(Model& model, const Dataset& data,
+                                                   std::span<const std::uint32_t> samples,
+                                                   double label_smoothing, const StopRequest& stop);
 
 }  // namespace winnow::training

@@ -184,18 +184,20 @@ Json to_json(const RunConfig& config, const RunFacts& facts) {
   data["num_classes"] = facts.num_classes;
   Json pruning = to_json(config.method);
   pruning["seed"] = config.training.seed;
-  return {{"format", kFormat},
-          {"format_version", kFormatVersion},
-          {"name", config.method.name},
-          {"method", config.method.name},
-          {"data", data},
-          {"model",
-           {{"name", config.model.name},
-            {"width", config.model.width},
-            {"parameters", facts.num_parameters}}},
-          {"training", training_to_json(config.training)},
-          {"pruning", pruning},
-          {"environment", facts.environment}};
+  Json json = {{"format", kFormat},
+               {"format_version", kFormatVersion},
+               {"name", config.method.name},
+               {"method", config.method.name},
+               {"data", data},
+               {"model",
+                {{"name", config.model.name},
+                 {"width", config.model.width},
+                 {"parameters", facts.num_parameters}}},
+               {"training", training_to_json(config.training)},
+               {"pruning", pruning},
+               {"environment", facts.environment}};
+  if (config.num_recorded > 0) json["record"] = {{"samples", config.num_recorded}};
+  return json;
 }
 
 Json shared_to_json(const RunConfig& config) {
@@ -229,6 +231,9 @@ RunConfig config_from_json(const Json& json, const std::string& source) {
                      .training = training_from_json(json.at("training")),
                      .method = method_from_json(json.at("pruning"),
                                                 json.at("method").get<std::string>(), source)};
+    if (json.contains("record")) {
+      config.num_recorded = json.at("record").at("samples").get<std::uint64_t>();
+    }
     validate(config);
     return config;
   });

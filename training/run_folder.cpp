@@ -27,8 +27,8 @@ constexpr const char* kMetrics = "metrics.jsonl";
 
 // What a run writes; nothing else is ever removed.
 bool is_ours(const std::string& name) {
-  constexpr std::array<std::string_view, 5> kPrefixes = {"config.json", "metrics.jsonl",
-                                                         "checkpoint", "pruner", "record"};
+  constexpr std::array<std::string_view, 6> kPrefixes = {
+      "config.json", "metrics.jsonl", "checkpoint", "pruner", "record", "analysis.json"};
   for (const std::string_view prefix : kPrefixes) {
     if (name.starts_with(prefix)) return true;
   }

@@ -32,6 +32,11 @@ StepLoss make_step_loss(const torch::Tensor& logits, const torch::Tensor& labels
   if (!options.per_sample) {
     loss.objective = torch::nn::functional::cross_entropy(logits, labels, cross_entropy);
     loss.mean_loss = loss.objective.item<double>();
+    if (options.with_losses) {
+      loss.losses = torch::nn::functional::cross_entropy(logits.detach(), labels,
+                                                         cross_entropy.reduction(torch::kNone))
+                        .contiguous();
+    }
     if (is_weighted) {
       const Stopwatch watch;
       const double weight = plan.mean_weight(indices);

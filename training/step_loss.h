@@ -15,6 +15,8 @@ struct StepLossOptions {
   // True: one loss per sample, each with its own weight. False: the mean loss of the batch, times
   // the mean weight; all that training code without access to single losses can do.
   bool per_sample = false;
+  // True: StepLoss::losses is there even so. The objective stays as it is.
+  bool with_losses = false;
 };
 
 struct StepLoss {

@@ -22,6 +22,7 @@ add_library(winnow_trainer STATIC
   run_folder.cpp
   step_loss.cpp
   summary.cpp
+  sweep.cpp
   trainer.cpp)
 add_dependencies(winnow_trainer winnow_source_commit)
 target_include_directories(winnow_trainer
@@ -35,5 +36,5 @@ winnow_use_torch(winnow_trainer)
 # These do not include torch.
 set_source_files_properties(
   environment.cpp epoch_metrics.cpp methods.cpp presets.cpp progress_line.cpp run_config.cpp
-  run_folder.cpp summary.cpp
+  run_folder.cpp summary.cpp sweep.cpp
   PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

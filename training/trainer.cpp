@@ -83,6 +83,14 @@ Dataset spread(const Dataset& data, std::uint64_t count) {
   return part;
 }
 
+// The epochs after which the losses of all recorded samples are measured: the last, and up to nine
+// others at even distances, so that it costs little however long the run is.
+bool measures_true_losses(std::uint64_t epoch, std::uint64_t num_epochs) {
+  constexpr std::uint64_t kMeasurements = 10;
+  const std::uint64_t count = std::min(kMeasurements, num_epochs);
+  return (epoch + 1) * count / num_epochs > epoch * count / num_epochs;
+}
+
 }  // namespace
 
 DataSplits load_run_data(const DataConfig& config) {
@@ -109,6 +117,7 @@ Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder)
                                    .num_parameters = num_parameters(*model_),
                                    .environment = describe_environment()});
   }
+  if (config_.num_recorded > 0) start_recording();
 }
 
 Trainer::Trainer(Trainer&&) noexcept = default;
@@ -137,6 +146,19 @@ void Trainer::restore() {
   }
   running_ = state->running;
   step_ = state->step;
+}
+
+void Trainer::start_recording() {
+  const std::filesystem::path folder = folder_ / "record";
+  // A run that was stopped before its first checkpoint begins again, and so does its recording.
+  if (!Recorder::exists(folder)) {
+    recorder_ = Recorder::create(folder, {.num_samples = data_->train.size(),
+                                          .num_recorded = config_.num_recorded,
+                                          .seed = config_.training.seed});
+  } else {
+    recorder_ = Recorder::open(folder);
+  }
+  recorder_->rewind(step_);
 }
 
 Outcome Trainer::run(TrainingObserver& observer, const StopRequest& stop) {
@@ -184,9 +206,10 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   const Batch batch = load_batch(indices);
   clear_gradients(*model_);
   const torch::Tensor logits = model_->forward(batch.data);
-  const StepLoss loss = make_step_loss(
-      logits, batch.target, plan, indices,
-      {.label_smoothing = settings.label_smoothing, .per_sample = uses_sample_losses_});
+  const StepLoss loss = make_step_loss(logits, batch.target, plan, indices,
+                                       {.label_smoothing = settings.label_smoothing,
+                                        .per_sample = uses_sample_losses_,
+                                        .with_losses = recorder_.has_value()});
   if (!std::isfinite(loss.mean_loss)) {
     throw std::runtime_error(concat(folder_.path().native(), ": the loss became ", loss.mean_loss,
                                     " in epoch ", epoch() + 1, ", step ", running_.steps + 1,
@@ -196,6 +219,7 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   loss.objective.backward();
   optimizer_->step();
   observe(indices, loss);
+  if (recorder_) recorder_->record(epoch(), indices, loss.mean_loss, loss.sample_losses());
   pruner_.set_position(begin + indices.size());
 
   ++step_;
@@ -229,6 +253,8 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   const Stopwatch watch;
   const std::optional<Evaluation> test = evaluate(*model_, data_.test, stop);
   if (!test) return false;
+  const double test_seconds = watch.seconds();
+  if (!record_true_losses(stop)) return false;
   EpochMetrics metrics{.epoch = epoch(),
                        .samples = running_.samples,
                        .pruned = data_.train.size() - running_.samples,
@@ -240,7 +266,7 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
                        .learning_rate = running_.learning_rate,
                        .train_seconds = running_.train_seconds,
                        .prune_seconds = running_.prune_seconds,
-                       .test_seconds = watch.seconds(),
+                       .test_seconds = test_seconds,
                        .scores = uses_scores_ ? make_histogram(pruner_.scores()) : std::nullopt};
   metrics_.push_back(std::move(metrics));
   running_ = {};
@@ -250,7 +276,17 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   return true;
 }
 
+bool Trainer::record_true_losses(const StopRequest& stop) {
+  if (!recorder_ || !measures_true_losses(epoch(), config_.training.epochs)) return true;
+  const auto losses = evaluate_samples(*model_, data_->train, recorder_->samples(),
+                                       config_.training.label_smoothing, stop);
+  if (losses) recorder_->record_true_losses(epoch(), *losses);
+  return losses.has_value();
+}
+
 void Trainer::save(bool is_final) {
+  // Before the checkpoint, which must never be ahead of it.
+  if (recorder_) recorder_->flush();
   CheckpointState state{.step = step_, .epochs_done = metrics_.size(), .running = running_};
   if (!metrics_.empty()) state.last_metrics = metrics_.back();
   save_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_}, state, is_final);

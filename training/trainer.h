@@ -18,6 +18,7 @@
 #include "training/run_folder.h"
 #include "training/training_observer.h"
 #include "winnow/pruner.h"
+#include "winnow/recorder.h"
 
 namespace torch::optim {
 class Optimizer;
@@ -57,6 +58,8 @@ class Trainer {
   void train_step(const EpochPlan& plan, TrainingObserver& observer);
   void observe(std::span<const std::uint32_t> indices, const StepLoss& loss);
   bool finish_epoch(TrainingObserver& observer, const StopRequest& stop);
+  void start_recording();
+  bool record_true_losses(const StopRequest& stop);
   Batch load_batch(std::span<const std::uint32_t> indices);
   void save(bool is_final);
   void restore();
@@ -70,6 +73,8 @@ class Trainer {
   Pruner pruner_;
   bool uses_scores_;         // false: the policy never looks at them
   bool uses_sample_losses_;  // true: the score is made from one loss per sample
+
+  std::optional<Recorder> recorder_;
 
   std::vector<EpochMetrics> metrics_;
   RunningEpoch running_;

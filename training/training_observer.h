@@ -23,7 +23,7 @@ struct StepInfo {
   const RunningEpoch& running;  // this step included
   std::span<const std::uint32_t> indices;
   double mean_loss = 0.0;         // without weights
-  std::span<const float> losses;  // one per sample; empty if the method has no use for them
+  std::span<const float> losses;  // one per sample; empty if nothing uses them
 };
 
 // Its time is not counted as training time.

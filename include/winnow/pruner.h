@@ -11,6 +11,7 @@
 
 #include "winnow/epoch_plan.h"
 #include "winnow/policy.h"
+#include "winnow/recorder.h"
 #include "winnow/schedule.h"
 #include "winnow/scorer.h"
 #include "winnow/types.h"
@@ -110,6 +111,16 @@ class Pruner {
   std::vector<float> scores() const;
   std::size_t num_scored() const;
 
+  // Records every observation from now on in `folder`; options.num_samples is filled in. A run that
+  // has been observed before, so one that was loaded, goes on with the recording it had, as save()
+  // and serialize() left it, and ignores the options. load() and deserialize() rewind it. Throws
+  // std::runtime_error if the folder has a recording although the run is new, or has none of this
+  // run.
+  void record(const std::filesystem::path& folder, RecorderOptions options = {});
+  // Null unless record() was called.
+  Recorder* recorder() { return recorder_.get(); }
+  const Recorder* recorder() const { return recorder_.get(); }
+
   // State as a safetensors file. Written to a temporary name beside `path`, synced and renamed:
   // after a failure or a crash `path` is what it was. Throws std::runtime_error.
   void save(const std::filesystem::path& path) const;
@@ -135,6 +146,7 @@ class Pruner {
   bool book(const Observation& observation);
   // True if this is a part of the running plan's order itself: in range and without repetition.
   bool is_planned(std::span<const std::uint32_t> indices) const;
+  std::uint64_t num_steps() const { return num_observations_ + num_skipped_observations_; }
   // Checks the range and copies to narrow_indices_.
   std::span<const std::uint32_t> narrow(std::span<const SampleIndex> indices);
 
@@ -150,6 +162,8 @@ class Pruner {
   std::uint64_t num_skipped_observations_ = 0;
   std::uint64_t num_epochs_started_ = 0;
   std::uint64_t num_samples_planned_ = 0;  // over all started epochs
+
+  std::unique_ptr<Recorder> recorder_;
 
   std::vector<std::uint32_t> narrow_indices_;  // scratch of observe()
 };

@@ -6,6 +6,8 @@
 #include "winnow/epoch_plan.h"
 #include "winnow/policy.h"
 #include "winnow/pruner.h"
+#include "winnow/recorder.h"
+#include "winnow/recording.h"
 #include "winnow/registry.h"
 #include "winnow/schedule.h"
 #include "winnow/scorer.h"

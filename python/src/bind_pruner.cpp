@@ -284,6 +284,7 @@ void bind_pruner(py::module_& module) {
   bind_planning(pruner);
   bind_observing(pruner);
   bind_state(pruner);
+  bind_recording(pruner);
 }
 
 }  // namespace winnow::python

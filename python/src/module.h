@@ -3,10 +3,15 @@
 
 #include <pybind11/pybind11.h>
 
+namespace winnow {
+class Pruner;
+}
+
 namespace winnow::python {
 
 void bind_registry(pybind11::module_& module);
 void bind_epoch_plan(pybind11::module_& module);
 void bind_pruner(pybind11::module_& module);
+void bind_recording(pybind11::class_<Pruner>& pruner);
 
 }  // namespace winnow::python

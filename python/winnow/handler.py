@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import multiprocessing.context
 import operator
+import os
 import sys
-from typing import Any, Dict, Mapping, Optional
+from typing import Any, Dict, Mapping, Optional, Union
 
 import numpy as np
 import torch
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
+from . import _losses
 from ._core import EpochPlan, Pruner
 from ._pass import NEVER
 from ._run import Run
@@ -250,6 +252,50 @@ class Handler(Dataset):  # type: ignore[type-arg]
         """Batches that were delivered but for which update() was not called."""
         self._run.settle()
         return self._run.missed.count
+
+    # Recording.
+
+    def record(
+        self,
+        folder: Union[str, "os.PathLike[str]"],
+        num_recorded: int = 10_000,
+        *,
+        samples: Any = None,
+        seed: int = 0,
+    ) -> None:
+        """Records every update from now on, for `winnow analyze` and `winnow replay`.
+
+        Each step's samples and mean loss are kept, and the own losses of the recorded samples where
+        update() gets one loss per sample. A resumed run calls load_state_dict() first and then goes
+        on with the recording that it had.
+
+        Args:
+            folder: Where the files go; made if it is missing.
+            num_recorded: Samples whose own losses are kept, drawn at random; all if not as many.
+            samples: These samples instead.
+            seed: Draws them.
+        """
+        self._run.settle()
+        self._run.pruner.record(folder, num_recorded=num_recorded, samples=samples, seed=seed)
+
+    @property
+    def recorded_samples(self) -> Optional[NDArray[np.uint32]]:
+        """The samples whose own losses are recorded, ascending; None without a recording."""
+        return self._run.pruner.recorded_samples
+
+    def record_true_losses(self, losses: Any) -> None:
+        """Keeps what the model now loses on each of recorded_samples, measured by yourself.
+
+        `winnow analyze` compares the scores with them. Without them it takes the own losses that
+        update() has seen, if any.
+        """
+        self._run.settle()
+        self._run.pruner.record_true_losses(_losses.to_host(losses))
+
+    def flush_recording(self) -> None:
+        """Puts every recorded step on disk; state_dict() and the end of the handler do so too."""
+        self._run.settle()
+        self._run.pruner.flush_recording()
 
     # State.
 

@@ -18,7 +18,15 @@ export interface Comparison {
   cautions: string[];
   rows: Row[];
   settings: Setting[];
+  sweep: Sweep|null;
   runs: Run[];
+}
+
+// One option of a method at several values, each with the label of its row.
+export interface Sweep {
+  method: string;
+  option: string;
+  points: {value: number; method: string}[];
 }
 
 // One method of the table. Shares and accuracies are fractions; null is what the runs cannot tell.
@@ -82,7 +90,60 @@ export interface Run {
   finished: boolean;
   metrics: Metrics;
   score_histograms: (Histogram|null)[]|null;
+  analysis: Analysis|null;
   config: {environment?: Record<string, Value>; [group: string]: unknown};
+}
+
+// analysis.json of `winnow analyze`; cli/analysis_json.cpp writes it. A number that is not defined
+// is null.
+export interface Analysis {
+  name: string;
+  recording: {
+    num_samples: number,
+    num_recorded: number,
+    num_steps: number,
+    num_epochs: number,
+    batch_size: number,
+  };
+  score: {name: string, options: Record<string, number|string|null>};
+  spectra: {
+    segment_length: number,
+    num_samples: number,
+    cutoff: number,
+    num_frequencies: number,
+    num_noise_above: number,
+    frequencies: number[],
+    signal: number[],
+    noise: number[],
+  }|null;
+  signal_to_noise:
+      {after: {alpha: number, over_visits: number|null, between_samples: number|null}[]}|null;
+  decomposition: {num_samples: number, largest_error: number|null}|null;
+  series: {
+    sample: number,
+    batch_loss: number[],
+    sample_loss: number[],
+    signal: number[],
+    score: number[],
+    filtered_signal: number[],
+  }|null;
+  why_no_signal: string;
+  fidelity: {
+    truth: 'measured'|'last visit',
+    top_share: number,
+    epochs: number[],
+    scores: ScoreFidelity[],
+    alphas: ScoreFidelity[],
+  };
+}
+
+export interface ScoreFidelity {
+  name: string;
+  options: Record<string, number|string|null>;
+  sees: 'own losses'|'batch losses';
+  spearman: (number|null)[];
+  pearson: (number|null)[];
+  top_overlap: (number|null)[];
 }
 
 export function readDocument(): ReportDocument {

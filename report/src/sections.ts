@@ -1,12 +1,14 @@
 // All parts of the page in their order. A new part is a module of its own and one line here.
 import type {Section} from './section';
+import {analysis} from './sections/analysis';
 import {trainingCurves} from './sections/curves';
 import {difference} from './sections/difference';
 import {runs} from './sections/runs';
 import {scores} from './sections/scores';
 import {settings} from './sections/settings';
+import {sweep} from './sections/sweep';
 import {table} from './sections/table';
 import {verdict} from './sections/verdict';
 
 export const kSections: Section[] =
-    [verdict, table, difference, trainingCurves, scores, settings, runs];
+    [verdict, table, difference, sweep, trainingCurves, scores, analysis, settings, runs];

@@ -18,7 +18,8 @@ enum class Purpose : std::uint64_t {
   whole_batches = 7,
   batch_order = 8,
   label_noise = 9,
-  class_sizes = 10
+  class_sizes = 10,
+  recording = 16
 };
 
 // Eight interleaved xoshiro256++ generators (Blackman and Vigna), seeded by splitmix64. Numbers are

@@ -79,6 +79,12 @@ std::size_t Handler::num_batches(std::size_t batch_size, bool drop_last) const {
 
 const Pruner& Handler::pruner() const { return state_->pruner(); }
 
+void Handler::record(const std::filesystem::path& folder, const RecorderOptions& options) {
+  state_->record(folder, options);
+}
+
+Recorder* Handler::recorder() const { return state_->recorder(); }
+
 void Handler::save(const std::filesystem::path& path) const {
   state_->save([&](const Pruner& pruner) { pruner.save(path); });
 }

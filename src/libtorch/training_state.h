@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -38,6 +39,10 @@ class TrainingState {
   void set_epoch(std::uint64_t epoch);
   std::size_t num_batches(std::size_t batch_size, bool drop_last);
   std::size_t missed_updates();
+  void record(const std::filesystem::path& folder, const RecorderOptions& options) {
+    pruner_.record(folder, options);
+  }
+  Recorder* recorder() { return pruner_.recorder(); }
   void on_missed_updates(std::function<void(std::size_t, std::uint64_t)> callback) {
     callback_ = std::move(callback);
   }

@@ -372,6 +372,75 @@ test('runs without a baseline or scores leave those parts out', async () => {
   });
 });
 
+const kAnalysisCharts = {
+  'Spectra of signal and noise': 2,
+  'One sample through training': 4,
+  'Signal-to-noise ratio by alpha': 2,
+  'Agreement with the true loss': 7,
+  'Batch loss score by alpha': 3,
+};
+
+test('an analyzed run shows its spectra, ratios and the fidelity of every score', async () => {
+  const run = join(folder, 'showcase-recorded');
+  execFileSync(winnow, ['analyze', run]);
+  report(run, '--out', join(folder, 'analysis.html'));
+  const {analysis} = JSON.parse(report('--json', run)).comparisons[0].runs[0];
+  kAnalysisCharts['Agreement with the true loss'] = analysis.fidelity.scores.length;
+  for (const viewport of [kDesktop, kPhone]) {
+    await visit('analysis.html', {viewport}, async (page) => {
+      const section = page.locator('section.analysis');
+      assert.deepEqual(
+          await section.locator('figure.chart h3').allTextContents(), Object.keys(kAnalysisCharts));
+      for (const [title, count] of Object.entries(kAnalysisCharts)) {
+        const figure = chart(page, title);
+        assert.equal(await figure.locator('.legend button').count(), count, title);
+        for (const button of await figure.locator('.legend button').all()) {
+          const color = await button.locator('line').getAttribute('stroke');
+          const lines = await linesOf(figure, color);
+          assert.ok(lines.length >= 1, `${title}: ${await button.textContent()}`);
+        }
+      }
+      assert.ok((await section.locator('p.note').first().textContent()).includes('200 of 640'));
+      assert.deepEqual(await overflowing(page), []);
+      await page.screenshot({path: join(folder, `analysis-${viewport.width}.png`), fullPage: true});
+    });
+  }
+});
+
+test('the fidelity chart shows the measure that is chosen, and hides scores', async () => {
+  await visit('analysis.html', {}, async (page) => {
+    const figure = chart(page, 'Agreement with the true loss');
+    const drawing = () => figure.locator('.canvas svg').innerHTML();
+    const spearman = await drawing();
+    await figure.getByRole('button', {name: 'Pearson'}).click();
+    assert.notEqual(await drawing(), spearman);
+    const button = figure.locator('.legend button', {hasText: /^sample-loss$/});
+    const color = await button.locator('line').getAttribute('stroke');
+    assert.equal((await linesOf(figure, color)).length, 1);
+    await button.click();
+    assert.equal((await linesOf(figure, color)).length, 0);
+  });
+});
+
+test('a sweep shows accuracy and pruned share against its option', async () => {
+  const run = join(folder, 'showcase-sweep');
+  report(run, '--out', join(folder, 'sweep.html'));
+  await visit('sweep.html', {}, async (page) => {
+    for (const title of ['Accuracy against alpha', 'Pruned share against alpha']) {
+      const figure = chart(page, title);
+      const labels = await figure.locator('.canvas svg text').allTextContents();
+      for (const label of ['0.5', '0.9', 'alpha']) assert.ok(labels.includes(label), labels.join());
+      for (const name of ['bls-infobatch', 'full']) {
+        const button =
+            page.locator('section.sweep .legend button', {hasText: new RegExp(`^${name}$`)});
+        const color = await button.locator('line').getAttribute('stroke');
+        assert.equal((await linesOf(figure, color)).length, 1, `${name} in ${title}`);
+      }
+    }
+    assert.deepEqual(await overflowing(page), []);
+  });
+});
+
 test('the page forbids itself to load anything', async () => {
   const context = await browser.newContext({offline: true});
   const page = await context.newPage();

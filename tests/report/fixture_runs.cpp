@@ -6,6 +6,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "support/simulated_run.h"
+
 namespace winnow::test {
 
 namespace {
@@ -155,6 +157,33 @@ void write_comparison(const std::filesystem::path& folder, const FixtureComparis
       write_run(folder / (run.method + "-seed" + std::to_string(run.seed)), run);
     }
   }
+}
+
+void write_recorded_run(const std::filesystem::path& folder, std::uint64_t epochs) {
+  constexpr std::size_t kSamples = 640;
+  write_run(folder, {.method = "bls-infobatch", .epochs = epochs, .num_train = kSamples});
+  Pruner pruner({.num_samples = kSamples, .num_epochs = epochs, .score = Spec{"batch-loss"}});
+  pruner.record(folder / "record", {.num_recorded = 200});
+  simulate_epochs(pruner, 0, epochs, 16);
+  pruner.save(folder / "pruner.safetensors");
+}
+
+void write_sweep(const std::filesystem::path& folder, const std::vector<double>& values) {
+  FixtureComparison comparison;
+  comparison.methods = {"full"};
+  comparison.accuracies = {{0.91, 0.912, 0.909}};
+  for (const double value : values) {
+    comparison.methods.push_back("bls-infobatch:alpha=" + json(value).dump());
+    comparison.accuracies.push_back({0.90 + 0.01 * value, 0.905, 0.91 - 0.01 * value});
+  }
+  write_comparison(folder, comparison);
+  create(folder / "sweep.json") << json{{"format", "winnow-sweep"},
+                                        {"format_version", 1},
+                                        {"method", "bls-infobatch"},
+                                        {"option", "alpha"},
+                                        {"values", values}}
+                                       .dump(2)
+                                << '\n';
 }
 
 void write_showcase(const std::filesystem::path& folder) {

@@ -1,5 +1,7 @@
-// Writes the made-up comparison that the browser opens. Usage: write_showcase FOLDER
+// Writes what the browser opens: FOLDER, a made-up comparison; FOLDER-recorded, a run with a
+// recording; FOLDER-sweep. Usage: write_showcase FOLDER
 #include <cstdio>
+#include <string>
 
 #include "fixture_runs.h"
 
@@ -8,6 +10,9 @@ int main(int argc, char** argv) {
     std::fputs("usage: write_showcase FOLDER\n", stderr);
     return 2;
   }
-  winnow::test::write_showcase(argv[1]);
+  const std::string folder = argv[1];
+  winnow::test::write_showcase(folder);
+  winnow::test::write_recorded_run(folder + "-recorded");
+  winnow::test::write_sweep(folder + "-sweep", {0.5, 0.7, 0.9});
   return 0;
 }

@@ -92,6 +92,12 @@ class Handler {
   double progress() const { return pruner().progress(); }
   const Pruner& pruner() const;
 
+  // Records every update from now on, for `winnow analyze` and `winnow replay`; see Pruner::record.
+  // A resumed run calls load() first. Own losses are recorded where update() gets one per sample.
+  void record(const std::filesystem::path& folder, const RecorderOptions& options = {});
+  // Null unless record() was called. Its record_true_losses() keeps what an evaluation has found.
+  Recorder* recorder() const;
+
   // State of the run; in the middle of an epoch too: the next pass then goes on at the first batch
   // that had no update. Saving is exact with ordered loaders; with unordered ones the few batches
   // that were overtaken may be repeated. load ends the pass; see Pruner::save and Pruner::load.

@@ -53,6 +53,11 @@ export function curves(methods: string[], runs: Run[], x: Series, y: Series): Cu
   return all;
 }
 
+// One line without a band.
+export function plainCurve(name: string, x: number[], y: (number|null)[]): Curve {
+  return {method: name, numRuns: 1, x, mean: y, low: y, high: y};
+}
+
 // The second half of the epochs, where methods that learn at different speeds come together.
 export function lastHalf(curve: Curve): Curve {
   const from = Math.floor(curve.x.length / 2);

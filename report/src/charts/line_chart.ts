@@ -16,6 +16,10 @@ export interface LineChartSpec {
   yFormat: (value: number) => string;
   yMin?: number;
   yMax?: number;
+  // Every step of the axis is ten times the last; values must be positive.
+  yLog?: boolean;
+  // Ends of the x axis where x is not a count.
+  xRange?: [number, number];
   // True if all curves have the same x, so that one tooltip can compare them.
   shared: boolean;
 }
@@ -118,15 +122,19 @@ export function lineChart(spec: LineChartSpec): Option {
     xAxis: {
       ...valueAxis(spec.xName, true, spec.xTick),
       // Epochs from 0 for round steps, or from where the part that is shown begins.
-      min: !spec.shared       ? null :
+      min: spec.xRange        ? spec.xRange[0] :
+          !spec.shared        ? null :
           Math.min(...xs) > 1 ? Math.min(...xs) :
                                 0,
-      max: !spec.shared ? null : Math.max(...xs, 1),
+      max: spec.xRange ? spec.xRange[1] :
+          !spec.shared ? null :
+                         Math.max(...xs, 1),
       scale: true,
-      minInterval: spec.shared ? 1 : 0,
+      minInterval: spec.shared && !spec.xRange ? 1 : 0,
     },
     yAxis: {
       ...valueAxis(spec.yName, false, spec.yTick),
+      type: spec.yLog ? 'log' : 'value',
       scale: true,
       min: spec.yMin ?? null,
       max: spec.yMax ?? null,

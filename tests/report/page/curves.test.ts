@@ -17,6 +17,7 @@ function run(
     num_train: 100,
     num_epochs: 3,
     score_histograms: null,
+    analysis: null,
     config: {},
   };
 }

@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""Measures what `winnow train --record` costs: the same run with and without it, in turn.
+
+Usage: recording_cost.py WINNOW [--repeats N] [train options...]; the options must not have --record or --out. Writes
+benchmarks/results/recording-cost.json. Times are of the whole command, the fastest of the repeats.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def train(winnow, options, folder):
+    begin = time.perf_counter()
+    subprocess.run([winnow, "train", "--quiet", *options, "--out", folder], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - begin
+
+
+def size_of(folder):
+    return sum(path.stat().st_size for path in folder.iterdir())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("winnow")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--record", default="10000", help="samples to record")
+    arguments, options = parser.parse_known_args()
+    plain, recorded = [], []
+    with tempfile.TemporaryDirectory() as name:
+        scratch = pathlib.Path(name)
+        for k in range(arguments.repeats):
+            plain.append(train(arguments.winnow, options, scratch / f"plain{k}"))
+            recorded.append(train(arguments.winnow, [*options, "--record", arguments.record], scratch / f"recorded{k}"))
+            print(f"{plain[-1]:.2f} s without, {recorded[-1]:.2f} s with", file=sys.stderr)
+        config = json.loads((scratch / "recorded0" / "config.json").read_text())
+        size = size_of(scratch / "recorded0" / "record")
+    training = config["training"]
+    result = {
+        "command": f"`benchmarks/recording_cost.py build/bin/winnow --repeats {arguments.repeats} "
+        f"--record {arguments.record} {' '.join(options)}`",
+        "note": "times of the whole command, the fastest of the repeats, with and without in turn",
+        "environment": config["environment"],
+        "rows": [
+            {
+                "what": f"{config['data']['num_train']:,} samples, {training['epochs']} epochs, "
+                f"B={training['batch_size']}, {int(arguments.record):,} recorded",
+                "seconds_plain": min(plain),
+                "seconds_recorded": min(recorded),
+                "all_plain": plain,
+                "all_recorded": recorded,
+                "megabytes": size / 1e6,
+            }
+        ],
+    }
+    path = ROOT / "benchmarks" / "results" / "recording-cost.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"written: {path.relative_to(ROOT)}")
+
+
+if __name__ == "__main__":
+    main()

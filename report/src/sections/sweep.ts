@@ -1,0 +1,53 @@
+// Accuracy and pruned share against the option that a sweep varies.
+import {chartPanel} from '../charts/chart';
+import {lineChart} from '../charts/line_chart';
+import {accuracy, baselineCurve, pruned, sweepCurve, type Figure} from '../charts/sweep_curves';
+import {h} from '../dom';
+import {percent, round, significant} from '../format';
+import {legend, Methods} from '../methods';
+import type {Comparison, Sweep} from '../model';
+import type {Section} from '../section';
+
+function sweepChart(
+    comparison: Comparison, swept: Sweep, methods: Methods, title: string, yName: string,
+    figure: Figure): HTMLElement {
+  const curve = sweepCurve(comparison, swept, figure);
+  const option = swept.option.replace(/_/g, ' ');
+  const panel = chartPanel({
+    title,
+    description: `${title} of ${swept.method}, mean over the seeds at every value.`,
+    note: 'Line: mean over the seeds; band: lowest to highest seed.',
+    option: () => lineChart({
+      curves: [curve, ...baselineCurve(comparison, curve.x, figure)],
+      methods,
+      xName: option,
+      xTick: (value) => significant(value, 4),
+      xRange: [Math.min(...curve.x), Math.max(...curve.x)],
+      shared: true,
+      yName,
+      yTick: (value) => round(100 * value, 2) + '\u202f%',
+      yFormat: percent,
+    }),
+  });
+  methods.onChange(panel.redraw);
+  return panel.element;
+}
+
+export const sweep: Section = {
+  id: 'sweep',
+  title: 'Sweep',
+  render: (comparison) => {
+    const swept = comparison.sweep;
+    if (swept === null || sweepCurve(comparison, swept, accuracy).x.length === 0) return null;
+    const names = [swept.method, ...(comparison.baseline === null ? [] : [comparison.baseline])];
+    const methods = new Methods(names, comparison.baseline);
+    const option = swept.option.replace(/_/g, ' ');
+    return h(
+        'div', {}, legend(methods),
+        h('div', {class: 'charts'},
+          sweepChart(
+              comparison, swept, methods, `Accuracy against ${option}`, 'test accuracy', accuracy),
+          sweepChart(
+              comparison, swept, methods, `Pruned share against ${option}`, 'pruned', pruned)));
+  },
+};

@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""Renders docs/analysis.md and its plots from benchmarks/results/analysis-*.json.
+
+With --collect RUN the analysis.json and config.json of a recorded run are first copied to
+benchmarks/results/analysis-DATA.json. Tables stand between `<!-- begin NAME -->` and `<!-- end NAME -->`; with --plots,
+docs/analysis/*.svg are drawn too (needs Debian's python3-matplotlib).
+"""
+
+import argparse
+import json
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = ROOT / "docs" / "analysis.md"
+PLOTS = ROOT / "docs" / "analysis"
+
+
+def collect(run, command):
+    """Copies what a run found, without the numbers that no table or plot needs."""
+    analysis = json.loads((run / "analysis.json").read_text())
+    config = json.loads((run / "config.json").read_text())
+    metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    path = RESULTS / f"analysis-{config['data']['name']}-b{config['training']['batch_size']}.json"
+    result = {
+        "command": command,
+        "environment": config["environment"],
+        "config": {key: config[key] for key in ("method", "data", "model", "training", "pruning", "record")},
+        "test_accuracy": metrics[-1]["test_accuracy"],
+        "analysis": rounded(analysis),
+    }
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"written: {path.relative_to(ROOT)}")
+
+
+def rounded(value):
+    """Six digits are more than any table shows."""
+    if isinstance(value, float):
+        return float(f"{value:.6g}")
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    if isinstance(value, dict):
+        return {key: rounded(one) for key, one in value.items()}
+    return value
+
+
+def load():
+    """Result files by batch size."""
+    all_results = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("analysis-*.json"))]
+    by_size = {result["config"]["training"]["batch_size"]: result for result in all_results}
+    return dict(sorted(by_size.items()))
+
+
+def number(value, digits=3):
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.{digits}g}"
+
+
+def fixed(value, digits=3):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def table(header, rows):
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def runs_table(results):
+    rows = []
+    for size, result in results.items():
+        config, recording = result["config"], result["analysis"]["recording"]
+        rows.append(
+            [
+                str(size),
+                f"{recording['num_samples']:,}",
+                str(recording["num_epochs"]),
+                f"{recording['num_recorded']:,}",
+                f"{recording['num_steps']:,}",
+                f"{100 * result['test_accuracy']:.1f} %",
+                f"`{result['command']}`",
+            ]
+        )
+        assert config["model"]["name"] == "small-cnn"
+    return table(["B", "samples", "epochs", "recorded", "steps", "test accuracy", "command"], rows)
+
+
+def spectra_table(results):
+    rows = []
+    for size, result in results.items():
+        spectra = result["analysis"]["spectra"]
+        signal, noise = spectra["signal_energy"], spectra["noise_energy"]
+        ratio = [n / s for n, s in zip(spectra["noise"], spectra["signal"])]
+        rows.append(
+            [
+                str(size),
+                number(noise["power"] / signal["power"]),
+                f"{spectra['num_noise_above']} of {spectra['num_frequencies']}",
+                f"{number(ratio[1])} at {spectra['frequencies'][1]:.3g}",
+                f"{number(ratio[-1])} at {spectra['frequencies'][-1]:.3g}",
+                f"{100 * signal['share_below']:.0f} %",
+                f"{100 * noise['share_below']:.0f} %",
+            ]
+        )
+    header = ["B", "power, noise / signal", "noise above signal at", "lowest frequency: noise / signal"]
+    header += ["highest", "signal below cut-off", "noise below cut-off"]
+    return table(header, rows)
+
+
+def ratio_table(results):
+    header = ["alpha"]
+    for size in results:
+        header += [f"B={size}: over visits", "between samples", "Spearman"]
+    rows = []
+    first = next(iter(results.values()))["analysis"]
+    for k, one in enumerate(first["signal_to_noise"]["after"]):
+        row = [f"{one['alpha']:g}"]
+        for result in results.values():
+            ratio = result["analysis"]["signal_to_noise"]["after"][k]
+            agreement = result["analysis"]["fidelity"]["alphas"][k]["spearman"][-1]
+            row += [number(ratio["over_visits"]), number(ratio["between_samples"]), fixed(agreement)]
+        rows.append(row)
+    return table(header, rows)
+
+
+def fidelity_table(results):
+    header = ["score", "sees"]
+    for size in results:
+        header += [f"B={size}: Spearman", "Pearson", "top 30 %"]
+    rows = []
+    first = next(iter(results.values()))["analysis"]["fidelity"]["scores"]
+    for k, score in enumerate(first):
+        row = [f"`{score['name']}`", score["sees"]]
+        for result in results.values():
+            one = result["analysis"]["fidelity"]["scores"][k]
+            row += [fixed(one["spearman"][-1]), fixed(one["pearson"][-1]), f"{100 * one['top_overlap'][-1]:.0f} %"]
+        rows.append(row)
+    return table(header, rows)
+
+
+def cost_table():
+    path = RESULTS / "recording-cost.json"
+    if not path.exists():
+        return None
+    cost = json.loads(path.read_text())
+    rows = [
+        [
+            one["what"],
+            f"{one['seconds_plain']:.1f} s",
+            f"{one['seconds_recorded']:.1f} s",
+            f"{100 * (one['seconds_recorded'] / one['seconds_plain'] - 1):+.1f} %",
+            f"{one['megabytes']:.1f} MB",
+        ]
+        for one in cost["rows"]
+    ]
+    header = ["run", "without", "with --record", "difference", "on disk"]
+    return table(header, rows) + f"\n\nMade by {cost['command']}, {cost['note']}."
+
+
+def plot(results):
+    """Spectra, one sample and fidelity, as SVG."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams.update({"svg.hashsalt": "winnow", "svg.fonttype": "none", "font.size": 9})
+    from matplotlib import pyplot
+
+    def save(figure, name):
+        PLOTS.mkdir(parents=True, exist_ok=True)
+        figure.tight_layout()
+        figure.savefig(PLOTS / f"{name}.svg", metadata={"Date": None})
+        pyplot.close(figure)
+
+    figure, axes = pyplot.subplots(1, len(results), figsize=(4 * len(results), 3), sharey=True, squeeze=False)
+    for axis, (size, result) in zip(axes[0], results.items()):
+        spectra = result["analysis"]["spectra"]
+        axis.semilogy(spectra["frequencies"][1:], spectra["noise"][1:], color="#dc7107", label="noise L − l/B")
+        axis.semilogy(spectra["frequencies"][1:], spectra["signal"][1:], "--", color="#193cb9", label="signal l/B")
+        axis.axvline(spectra["cutoff"], color="#888", linewidth=0.8, linestyle=":")
+        axis.set(title=f"B = {size}", xlabel="cycles per visit")
+    axes[0][0].set_ylabel("power density")
+    axes[0][0].legend(frameon=False)
+    save(figure, "spectra")
+
+    figure, axes = pyplot.subplots(1, len(results), figsize=(4 * len(results), 3), squeeze=False)
+    for axis, (size, result) in zip(axes[0], results.items()):
+        series = result["analysis"]["series"]
+        visits = range(1, len(series["batch_loss"]) + 1)
+        axis.plot(visits, series["batch_loss"], color="#dc7107", linewidth=0.8, label="batch loss L")
+        axis.plot(visits, series["score"], color="#9e0f00", label="score")
+        axis.plot(visits, series["signal"], "--", color="#193cb9", label="signal l/B")
+        axis.set(title=f"sample {series['sample']}, B = {size}", xlabel="visit")
+    axes[0][0].set_ylabel("loss")
+    axes[0][0].legend(frameon=False)
+    save(figure, "one-sample")
+
+    figure, axes = pyplot.subplots(1, len(results), figsize=(4 * len(results), 3), sharey=True, squeeze=False)
+    dashes = {"batch losses": "-", "own losses": ":"}
+    for axis, (size, result) in zip(axes[0], results.items()):
+        fidelity = result["analysis"]["fidelity"]
+        epochs = [epoch + 1 for epoch in fidelity["epochs"]]
+        for score in fidelity["scores"]:
+            axis.plot(epochs, score["spearman"], dashes[score["sees"]], marker=".", label=score["name"])
+        axis.set(title=f"B = {size}", xlabel="epoch")
+    axes[0][0].set_ylabel("Spearman with the true loss")
+    axes[0][-1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+    save(figure, "fidelity")
+
+
+def render(results):
+    """Replaces the tables of the page."""
+    parts = {
+        "runs": runs_table(results),
+        "spectra": spectra_table(results),
+        "ratios": ratio_table(results),
+        "fidelity": fidelity_table(results),
+        "cost": cost_table(),
+    }
+    text = PAGE.read_text()
+    for name, part in parts.items():
+        if part is None:
+            continue
+        pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+        assert pattern.search(text), name
+        text = pattern.sub(lambda match: match[1] + part + "\n" + match[2], text)
+    PAGE.write_text(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--collect", metavar="RUN", type=pathlib.Path)
+    parser.add_argument("--command", help="the command that made RUN", default="winnow train --record")
+    parser.add_argument("--plots", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.collect:
+        collect(arguments.collect, arguments.command)
+    results = load()
+    render(results)
+    if arguments.plots:
+        plot(results)
+
+
+if __name__ == "__main__":
+    main()
