@@ -184,7 +184,7 @@ test('the table has every method and every figure', async () => {
           `${(100 * row.accuracy_mean).toFixed(2)} ± ${percent(row.accuracy_deviation, 2)}`);
       assert.equal(pruned, percent(row.pruned_share, 1));
       assert.equal(time, `${row.train_seconds_mean.toFixed(1)} s`);
-      assert.equal(cost, percent(row.prune_overhead, 2));
+      assert.equal(cost, percent(row.prune_overhead, 3));
       assert.equal(seeds, String(row.num_seeds));
       if (row.method === comparison.baseline) {
         assert.equal(difference, 'baseline');
