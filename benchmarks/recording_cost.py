@@ -2,24 +2,30 @@
 """Measures what `winnow train --record` costs: the same run with and without it, in turn.
 
 Usage: recording_cost.py WINNOW [--repeats N] [train options...]; the options must not have --record or --out. Writes
-benchmarks/results/recording-cost.json. Times are of the whole command, the fastest of the repeats.
+benchmarks/results/recording-cost.json. Times are processor time of the whole command, which other work on the machine
+disturbs less than its duration; the least of the repeats counts.
 """
 
 import argparse
 import json
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
-import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
+def used():
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def train(winnow, options, folder):
-    begin = time.perf_counter()
+    before = used()
     subprocess.run([winnow, "train", "--quiet", *options, "--out", folder], check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - begin
+    return used() - before
 
 
 def size_of(folder):
@@ -45,7 +51,7 @@ def main():
     result = {
         "command": f"`benchmarks/recording_cost.py build/bin/winnow --repeats {arguments.repeats} "
         f"--record {arguments.record} {' '.join(options)}`",
-        "note": "times of the whole command, the fastest of the repeats, with and without in turn",
+        "note": "processor time of the whole command, the least of the repeats, with and without in turn",
         "environment": config["environment"],
         "rows": [
             {
