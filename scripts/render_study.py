@@ -3,8 +3,8 @@
 
 With --collect FOLDER the comparisons in FOLDER (from scripts/study.sh) are first copied to
 benchmarks/results/study-NAME.json, the files that the tables and plots are made from. Writes docs/study.md and,
-with --plots, docs/study/*.svg (needs Debian's python3-matplotlib). If there is a docs/study/fidelity.md (how well each
-score agrees with the true losses), it becomes a part of the page.
+with --plots, docs/study/*.svg (needs Debian's python3-matplotlib). The table of docs/analysis.md that shows how well each
+score agrees with the true losses becomes a part of the page.
 """
 
 import argparse
@@ -172,7 +172,20 @@ def part(name, result, with_plots):
     return lines
 
 
-def page(results, with_plots, fidelity=""):
+def fidelity():
+    """The table of docs/analysis.md with its heading; nothing if it is not there."""
+    text = (ROOT / "docs" / "analysis.md").read_text()
+    found = re.search(r"<!-- begin fidelity -->\n(.*?)<!-- end fidelity -->", text, re.DOTALL)
+    if not found:
+        return []
+    question = (
+        "How well does each score agree with the true losses at the end of a recorded run? [analysis.md](analysis.md) has the "
+        "settings, the command and what it does not show; one run per batch size, so no intervals."
+    )
+    return ["", "## Fidelity of the scores", "", question, "", found.group(1).strip()]
+
+
+def page(results, with_plots):
     text = [
         "# Study",
         "",
@@ -188,8 +201,7 @@ def page(results, with_plots, fidelity=""):
         text += ["", f"### Without the average, and other averages, on {title}", "", ablation(result)]
         if with_plots:
             text += ["", f"![Accuracy against alpha, {title}](study/{name}-alpha.svg)"]
-    if fidelity:
-        text += ["", fidelity.strip()]
+    text += fidelity()
     for name in study_parts.TITLES:
         if name in results:
             text += part(name, results[name], with_plots)
@@ -271,9 +283,7 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     if arguments.plots:
         plot(results, arguments.out / "study")
-    fidelity = arguments.out / "study" / "fidelity.md"
-    text = fidelity.read_text() if fidelity.exists() else ""
-    (arguments.out / "study.md").write_text(page(results, arguments.plots, text))
+    (arguments.out / "study.md").write_text(page(results, arguments.plots))
     print(f"written: {arguments.out / 'study.md'}")
 
 
