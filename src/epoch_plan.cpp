@@ -13,12 +13,22 @@ namespace winnow {
 EpochPlan::EpochPlan(Selection selection, std::uint64_t seed, std::uint64_t epoch, bool pruning,
                      std::size_t homogeneous_batch_size)
     : selection_(std::move(selection)),
+      size_(selection_.kept.count()),
+      seed_(seed),
       epoch_(epoch),
       pruning_(pruning),
-      order_(detail::shuffled_positions(selection_.kept, selection_.kept.count(), seed, epoch)) {
-  if (homogeneous_batch_size == 0 || !detail::has_two_weights(selection_)) return;
-  detail::RandomStream random(seed, epoch, detail::Purpose::batch_order);
-  order_ = detail::group_by_weight(order_, selection_.rescaled, homogeneous_batch_size, random);
+      homogeneous_batch_size_(homogeneous_batch_size) {}
+
+Array<std::uint32_t> EpochPlan::make_order() const {
+  auto order = detail::shuffled_positions(selection_.kept, size_, seed_, epoch_);
+  if (homogeneous_batch_size_ == 0 || !detail::has_two_weights(selection_)) return order;
+  detail::RandomStream random(seed_, epoch_, detail::Purpose::batch_order);
+  return detail::group_by_weight(order, selection_.rescaled, homogeneous_batch_size_, random);
+}
+
+std::span<const std::uint32_t> EpochPlan::order() const {
+  std::call_once(order_->made, [this] { order_->samples = make_order(); });
+  return order_->samples;
 }
 
 void EpochPlan::copy_to(std::size_t begin, std::span<SampleIndex> out) const {
@@ -26,7 +36,7 @@ void EpochPlan::copy_to(std::size_t begin, std::span<SampleIndex> out) const {
     throw std::out_of_range(detail::concat("EpochPlan: samples [", begin, ", ", begin + out.size(),
                                            ") must lie in a plan of ", size()));
   }
-  std::copy_n(order_.data() + begin, out.size(), out.data());
+  std::copy_n(order().data() + begin, out.size(), out.data());
 }
 
 std::size_t EpochPlan::num_batches(std::size_t batch_size, bool drop_last) const {

@@ -205,6 +205,7 @@ const EpochPlan& Pruner::start_epoch(std::uint64_t epoch) {
   plan_.reset();  // frees its memory before the next plan takes its own
   position_ = 0;
   plan_ = preview(epoch);
+  (void)plan_->order();  // shuffled now, not when the first batch is waited for
   ++num_epochs_started_;
   num_samples_planned_ += plan_->size();
   return *plan_;

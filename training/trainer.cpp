@@ -152,7 +152,7 @@ void Trainer::start_recording() {
   const std::filesystem::path folder = folder_ / "record";
   // A run that was stopped before its first checkpoint begins again, and so does its recording.
   if (!Recorder::exists(folder)) {
-    recorder_ = Recorder::create(folder, {.num_samples = data_->train.size(),
+    recorder_ = Recorder::create(folder, {.num_samples = data_.train.size(),
                                           .num_recorded = config_.num_recorded,
                                           .seed = config_.training.seed});
   } else {
@@ -278,7 +278,7 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
 
 bool Trainer::record_true_losses(const StopRequest& stop) {
   if (!recorder_ || !measures_true_losses(epoch(), config_.training.epochs)) return true;
-  const auto losses = evaluate_samples(*model_, data_->train, recorder_->samples(),
+  const auto losses = evaluate_samples(*model_, data_.train, recorder_->samples(),
                                        config_.training.label_smoothing, stop);
   if (losses) recorder_->record_true_losses(epoch(), *losses);
   return losses.has_value();

@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
 
 #include "winnow/array.h"
@@ -11,13 +13,13 @@
 
 namespace winnow {
 
-// Immutable after construction, so safe to read from several threads. 4 bytes per selected sample
-// plus two bits per sample of the data set.
+// Immutable, so safe to read from several threads; copies share the order. 4 bytes per selected
+// sample plus two bits per sample of the data set.
 class EpochPlan {
  public:
   EpochPlan() = default;
 
-  // Shuffles the selection. The order depends on (seed, epoch, selection) alone. With a
+  // The selection in an order that depends on (seed, epoch, selection) alone. With a
   // `homogeneous_batch_size`, every so many samples in a row have the same weight.
   EpochPlan(Selection selection, std::uint64_t seed, std::uint64_t epoch, bool pruning,
             std::size_t homogeneous_batch_size = 0);
@@ -26,11 +28,11 @@ class EpochPlan {
   // True in an epoch that the schedule prunes, even if the policy kept every sample.
   bool pruning() const { return pruning_; }
   std::size_t num_samples() const { return selection_.kept.size(); }
-  std::size_t size() const { return order_.size(); }
+  std::size_t size() const { return size_; }
   std::size_t num_pruned() const { return num_samples() - size(); }
 
-  // The samples in training order.
-  std::span<const std::uint32_t> order() const { return order_; }
+  // The samples in training order. The first call shuffles them.
+  std::span<const std::uint32_t> order() const;
 
   // Copies samples [begin, begin + out.size()) of the order. Throws std::out_of_range past the end.
   void copy_to(std::size_t begin, std::span<SampleIndex> out) const;
@@ -51,10 +53,21 @@ class EpochPlan {
   const Selection& selection() const { return selection_; }
 
  private:
+  // Most of a plan's cost, and not needed to know its size or to save it.
+  struct Order {
+    std::once_flag made;
+    Array<std::uint32_t> samples;
+  };
+
+  Array<std::uint32_t> make_order() const;
+
   Selection selection_;
+  std::size_t size_ = 0;
+  std::uint64_t seed_ = 0;
   std::uint64_t epoch_ = 0;
   bool pruning_ = false;
-  Array<std::uint32_t> order_;
+  std::size_t homogeneous_batch_size_ = 0;
+  std::shared_ptr<Order> order_ = std::make_shared<Order>();
 };
 
 }  // namespace winnow

@@ -69,12 +69,8 @@ TEST(StateFormat, OneIsStillReadAndWritten) {
   EXPECT_EQ(pruner.plan()->epoch(), 1U);
   std::string kept;
   for (std::size_t i = 0; i < 100; ++i) kept += pruner.plan()->selection().kept.test(i) ? '1' : '0';
-<<<<<<< HEAD
   EXPECT_EQ(kept.substr(0, 40), "0000101010111101001000011001011001011111");
   EXPECT_EQ(kept.substr(40), std::string(60, '1'));
-=======
-  EXPECT_EQ(kept, std::string("0000101010111101001000011001011001011111").append(60, '1'));
->>>>>>> 301b96b (Record a run step by step, with the own losses of chosen samples)
   for (std::size_t i = 0; i < 100; ++i) {
     EXPECT_EQ(pruner.plan()->weight(i), i < 40 && kept[i] == '1' ? 2.0F : 1.0F) << i;
   }
