@@ -163,6 +163,8 @@ TEST(BadFile, MissingDirectoryOrUnreadable) {
   EXPECT_THAT(run_refused(1, {"replay", folder.at("missing"), "--score", "batch-loss"}),
               HasSubstr("missing: cannot open: No such file or directory"));
   EXPECT_THAT(run_refused(1, {"replay", folder.path().string(), "--score", "batch-loss"}),
+              HasSubstr("holds no recording"));
+  EXPECT_THAT(run_refused(1, {"plan", "--scores", folder.path().string(), "--policy", "none"}),
               HasSubstr("cannot read: Is a directory"));
   EXPECT_THAT(run_refused(1, {"plan", "--scores", "/dev/null", "--policy", "none"}),
               HasSubstr("/dev/null: must be JSON, got an empty file"));
