@@ -14,6 +14,9 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import render_study  # noqa: E402
 import report  # noqa: E402
 
 
@@ -32,8 +35,17 @@ def performance(short):
     return f"{report.short_table(result) if short else report.table(result)}\n\nMade by {command}."
 
 
+def study():
+    tables = render_study.short_table()
+    if not tables:
+        return None
+    return (f"{tables}\n\nDifference: in points, paired by seed, with its 95 % interval; bold where the seeds support it. Made by "
+            "`make study`; more, with the plots, in [docs/study.md](docs/study.md).")
+
+
 # File, part, function that makes it (None: there is no result yet).
 PARTS = [
+    ("README.md", "study", study),
     ("README.md", "performance", lambda: performance(short=True)),
     ("docs/performance.md", "performance", lambda: performance(short=False)),
 ]
