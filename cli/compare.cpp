@@ -5,14 +5,18 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "arguments.h"
 #include "commands.h"
 #include "comparison_run.h"
+#include "distributed/agreement.h"
 #include "output.h"
+#include "team_flags.h"
 #include "training_flags.h"
 
 namespace winnow::cli {
@@ -25,6 +29,7 @@ using training::RunFolder;
 
 struct CompareArguments {
   TrainingFlags flags;
+  TeamFlags team;
   std::vector<std::string> methods;
   std::vector<std::uint64_t> seeds;
   std::string baseline;
@@ -86,30 +91,50 @@ std::string folder_of(const CompareArguments& arguments, const ComparisonConfig&
              : default_folder({"compare", config.shared.data.name, config.shared.model.name});
 }
 
-void run(Comparison comparison, const training::DataSplits& data,
-         const CompareArguments& arguments) {
+void run(Comparison comparison, const training::DataSplits& data, const CompareArguments& arguments,
+         const training::Team& team) {
+  const bool is_quiet = arguments.quiet || !team.is_first();
   const training::Summary summary = run_comparison(comparison, data,
                                                    {.command = "compare",
-                                                    .lines = !arguments.quiet && !arguments.json,
-                                                    .live = !arguments.quiet});
+                                                    .lines = !is_quiet && !arguments.json,
+                                                    .live = !is_quiet,
+                                                    .team = team,
+                                                    .layout = arguments.team.chosen_layout()});
+  if (!team.is_first()) return;
   print(arguments.json ? format_json(to_json(summary))
                        : describe_result(comparison, summary, arguments.quiet));
 }
 
+// Rank 0 opens or creates the comparison, the others join it.
+Comparison share(const training::Team& team, const std::string& path,
+                 const std::function<Comparison()>& open) {
+  std::optional<Comparison> comparison;
+  detail::together(*team.communicator(), [&] {
+    if (team.is_first()) comparison = open();
+  });
+  return team.is_first() ? std::move(*comparison) : Comparison::join(path);
+}
+
 void compare(const CompareArguments& arguments) {
+  const training::Team team = arguments.team.connect();
   if (!arguments.resume.empty()) {
-    Comparison comparison = open_comparison(arguments);
+    Comparison comparison =
+        share(team, arguments.resume, [&] { return open_comparison(arguments); });
     const auto data = training::load_run_data(comparison.config().shared.data);
-    run(std::move(comparison), data, arguments);
+    run(std::move(comparison), data, arguments, team);
     return;
   }
   const ComparisonConfig config = new_config(arguments);
   // Data first: a comparison whose data are missing must not leave a folder behind.
   const auto data = training::load_run_data(config.shared.data);
-  run(Comparison::create(
-          folder_of(arguments, config), config,
-          arguments.overwrite ? RunFolder::Existing::overwrite : RunFolder::Existing::refuse),
-      data, arguments);
+  const std::string folder = folder_of(arguments, config);
+  run(share(team, folder,
+            [&] {
+              return Comparison::create(folder, config,
+                                        arguments.overwrite ? RunFolder::Existing::overwrite
+                                                            : RunFolder::Existing::refuse);
+            }),
+      data, arguments, team);
 }
 
 }  // namespace
@@ -138,6 +163,7 @@ void add_compare(CLI::App& program) {
                    "replace a comparison that is in the folder, with all its runs");
   command.add_flag("--json", arguments->json, "print the summary as JSON");
   command.add_flag("--quiet", arguments->quiet, "print the table only");
+  arguments->team.add(command);
   arguments->flags.add(command, false);
   command.footer(
       "For every seed all methods begin with the same weights and see the data in the same order\n"

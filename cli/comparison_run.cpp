@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <memory>
 
@@ -67,11 +68,15 @@ training::Summary run_comparison(Comparison& comparison, const training::DataSpl
   const StopSignals signals;
   CompareProgress progress(comparison.config().shared.training.epochs, output.lines,
                            output.live && is_terminal(Stream::error));
-  const auto outcome = comparison.run(data, progress, [] { return StopSignals::received() != 0; });
+  const auto outcome = comparison.run(
+      data, progress, [] { return StopSignals::received() != 0; }, output.team, output.layout);
   if (outcome == training::Outcome::interrupted) {
-    fmt::print(stderr, "winnow: interrupted and saved; continue with: winnow {} --resume {}\n",
-               output.command, comparison.path().string());
-    throw Interrupted(StopSignals::received());
+    if (output.team.is_first()) {
+      fmt::print(stderr, "winnow: interrupted and saved; continue with: winnow {} --resume {}\n",
+                 output.command, comparison.path().string());
+    }
+    // The signal may have come to another process.
+    throw Interrupted(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
   }
   return comparison.summarize();
 }

@@ -11,6 +11,8 @@ struct ComparisonOutput {
   std::string command;  // that continues it: "compare"
   bool lines = true;    // one for every run that has ended
   bool live = true;     // one that moves, if standard error is a terminal
+  training::Team team = training::Team(nullptr);
+  Layout layout = Layout::automatic;
 };
 
 // Makes the runs that are missing. Throws Interrupted after a signal, when everything is saved.

@@ -15,6 +15,7 @@
 #include "commands.h"
 #include "loss_landscape.h"
 #include "output.h"
+#include "simulate_ranks.h"
 #include "spec_flags.h"
 #include "table.h"
 #include "terminal.h"
@@ -36,6 +37,8 @@ struct SimulateArguments {
   bool homogeneous = false;
   std::optional<double> target_prune;
   std::string save;
+  std::uint64_t num_ranks = 0;  // 0: one process
+  std::string layout = "automatic";
   bool json = false;
 };
 
@@ -198,21 +201,41 @@ ordered_json to_json(const Pruner& pruner, const SimulateArguments& arguments, c
   return out;
 }
 
-void simulate(const SimulateArguments& arguments) {
+PrunerOptions options_of(const SimulateArguments& arguments) {
   const SpecChoice spec = arguments.spec.choose();
+  // The ranks share a step of as many samples as all their batches have together.
+  const std::size_t homogeneous_size =
+      arguments.homogeneous ? arguments.batch_size * std::max<std::size_t>(1, arguments.num_ranks)
+                            : 0;
+  return {.num_samples = arguments.num_samples,
+          .num_epochs = arguments.num_epochs,
+          .policy = spec.policy.value(),
+          .score = spec.score,
+          .delta = arguments.delta,
+          .seed = arguments.seed,
+          .homogeneous_batch_size = homogeneous_size,
+          .target_prune = arguments.target_prune};
+}
+
+void simulate(const SimulateArguments& arguments) {
+  const PrunerOptions options = options_of(arguments);
+  if (arguments.num_ranks > 0) {
+    if (!arguments.save.empty()) throw UsageError("--save does not go with --ranks");
+    simulate_ranks({.options = options,
+                    .layout = as_usage([&] { return parse_layout(arguments.layout); }),
+                    .num_ranks = arguments.num_ranks,
+                    .batch_size = arguments.batch_size,
+                    .json = arguments.json});
+    return;
+  }
+  if (arguments.num_samples > kMaxSamples) {
+    throw UsageError(fmt::format("--samples must be in [1, {}] without --ranks, got {}",
+                                 kMaxSamples, arguments.num_samples));
+  }
   if (!arguments.save.empty()) check_replaceable(arguments.save);
   // Score, order, difficulty and losses of every sample.
   require_memory(20.0 * static_cast<double>(arguments.num_samples),
                  fmt::format("--samples {}", arguments.num_samples));
-  const PrunerOptions options{
-      .num_samples = arguments.num_samples,
-      .num_epochs = arguments.num_epochs,
-      .policy = spec.policy.value(),
-      .score = spec.score,
-      .delta = arguments.delta,
-      .seed = arguments.seed,
-      .homogeneous_batch_size = arguments.homogeneous ? std::size_t{arguments.batch_size} : 0,
-      .target_prune = arguments.target_prune};
   Simulation simulation = as_usage([&] { return Simulation(options, arguments.batch_size); });
   const Pruner& pruner = simulation.pruner();
   if (!arguments.json) print(introduction(pruner, arguments.batch_size) + std::string(kHeader));
@@ -242,7 +265,8 @@ void add_simulate(CLI::App& program) {
   auto arguments = std::make_shared<SimulateArguments>();
   CLI::App& command =
       *program.add_subcommand("simulate", "Run a pruner on a synthetic loss landscape");
-  add_count(command, "--samples", arguments->num_samples, {1, kMaxSamples}, "size of the data set");
+  add_count(command, "--samples", arguments->num_samples, {1, kMaxSamplesOfRanks},
+            "size of the data set");
   add_count(command, "--epochs", arguments->num_epochs, {1, 1'000'000}, "epochs of the run");
   add_count(command, "--batch-size", arguments->batch_size, {1, kMaxSamples}, "samples per batch");
   add_delta(command, arguments->delta);
@@ -254,6 +278,12 @@ void add_simulate(CLI::App& program) {
   command
       .add_option("--save", arguments->save, "write the state at the end to this file, for inspect")
       ->type_name("FILE");
+  add_count(command, "--ranks", arguments->num_ranks, {0, kMaxSimulatedRanks},
+            "instead: what so many processes would exchange and keep");
+  command
+      .add_option("--layout", arguments->layout,
+                  "with --ranks: automatic, replicated or sharded (default: automatic)")
+      ->type_name("NAME");
   command.add_flag("--json", arguments->json, "print JSON, not a table");
   arguments->spec.add_policy(command, "infobatch");
   arguments->spec.add_score(command, "batch-loss");
@@ -262,10 +292,13 @@ void add_simulate(CLI::App& program) {
       "noise.\n"
       "Each epoch is planned, its batches are observed one by one, and the cost of both is shown;\n"
       "making up the losses is not timed. The score sees mean losses of batches; sample-loss sees\n"
-      "one loss per sample.\n\n" +
+      "one loss per sample.\n"
+      "With --ranks the ranks run as threads on at most 2^18 samples, and what they exchange and\n"
+      "keep is shown for all samples, up to 1e10.\n\n" +
       describe_policies() + "\n" + describe_scores() +
       "\nExample:\n"
-      "  winnow simulate --samples 1e6 --policy seta --groups 5 --save run.safetensors\n");
+      "  winnow simulate --samples 1e6 --policy seta --groups 5 --save run.safetensors\n"
+      "  winnow simulate --samples 1e10 --ranks 8 --epochs 4\n");
   command.callback([arguments] { simulate(*arguments); });
 }
 

@@ -4,17 +4,21 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "arguments.h"
 #include "commands.h"
+#include "distributed/agreement.h"
 #include "output.h"
 #include "signals.h"
 #include "spec_flags.h"
 #include "table.h"
+#include "team_flags.h"
 #include "terminal.h"
 #include "training/progress_line.h"
 #include "training/summary.h"
@@ -31,6 +35,7 @@ using training::RunFolder;
 
 struct TrainArguments {
   TrainingFlags flags;
+  TeamFlags team;
   std::string method;
   std::string score;
   std::string policy;
@@ -90,7 +95,7 @@ std::string introduction(training::Trainer& trainer) {
   facts.add("method", fmt::format("{}: score {}, policy {}", config.method.name,
                                   to_text(config.method.score), to_text(config.method.policy)));
   facts.add("data", fmt::format("{}, {} training samples", config.data.name,
-                                with_commas(trainer.pruner().num_samples())));
+                                with_commas(trainer.pruner().options().num_samples)));
   facts.add("model",
             fmt::format("{}, {} parameters", config.model.name,
                         with_commas(static_cast<std::uint64_t>(num_parameters(trainer.model())))));
@@ -99,9 +104,13 @@ std::string introduction(training::Trainer& trainer) {
                         config.training.batch_size, config.training.seed, config.training.threads,
                         done > 0 ? fmt::format("; {} epochs are done", done) : ""));
   if (config.num_recorded > 0) {
-    const std::uint64_t most = trainer.pruner().num_samples();
+    const std::uint64_t most = trainer.pruner().options().num_samples;
     facts.add("record", fmt::format("the own losses of {} samples",
                                     with_commas(std::min(config.num_recorded, most))));
+  }
+  if (!trainer.team().is_alone()) {
+    facts.add("processes", fmt::format("{}, scores {}", trainer.team().size(),
+                                       to_text(trainer.pruner().distribution().layout)));
   }
   facts.add("folder", trainer.folder().path().string());
   return facts.text() + "\n";
@@ -153,27 +162,42 @@ void train(const TrainArguments& arguments) {
                             fmt::format("seed{}", config.training.seed)});
   const auto existing =
       arguments.overwrite ? RunFolder::Existing::overwrite : RunFolder::Existing::refuse;
-  if (is_new) RunFolder::check_new(path, existing);
+  const training::Team team = arguments.team.connect();
+  detail::together(*team.communicator(), [&] {
+    if (is_new && team.is_first()) RunFolder::check_new(path, existing);
+  });
   const training::DataSplits data = training::load_run_data(config.data);
   const StopSignals signals;
-  training::Trainer trainer(config, data,
-                            is_new ? RunFolder::create(path, existing) : RunFolder::open(path));
+  std::optional<RunFolder> folder;
+  detail::together(*team.communicator(), [&] {
+    if (team.is_first()) {
+      folder = is_new ? RunFolder::create(path, existing) : RunFolder::open(path);
+    } else {
+      folder = RunFolder::join(path);
+    }
+  });
+  training::Trainer trainer(config, data, std::move(*folder), team, arguments.team.chosen_layout());
 
-  const bool shows_lines = !arguments.quiet && !arguments.json;
+  const bool is_quiet = arguments.quiet || !team.is_first();
+  const bool shows_lines = !is_quiet && !arguments.json;
   if (shows_lines) print(introduction(trainer));
   training::ProgressLine progress(
       {.num_epochs = config.training.epochs,
-       .width = !arguments.quiet && is_terminal(Stream::error) ? terminal_width() : 0,
+       .width = !is_quiet && is_terminal(Stream::error) ? terminal_width() : 0,
        .epoch_lines = shows_lines},
       [](std::string_view text) { fmt::print(stderr, "{}", text); },
       [](std::string_view text) { print(text); });
   const auto outcome = trainer.run(progress, [] { return StopSignals::received() != 0; });
   progress.clear();
+  if (outcome == training::Outcome::interrupted && !team.is_first()) {
+    throw Interrupted(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
+  }
   if (outcome == training::Outcome::interrupted) {
     fmt::print(stderr, "winnow: interrupted and saved; continue with: winnow train --resume {}\n",
                path);
-    throw Interrupted(StopSignals::received());
+    throw Interrupted(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
   }
+  if (!team.is_first()) return;
   print(arguments.json ? format_json(result_json(trainer)) : conclusion(trainer));
 }
 
@@ -205,13 +229,14 @@ void add_train(CLI::App& program) {
                      "so many samples drawn at random (10000 if you do not say)");
   command.add_flag("--json", arguments->json, "print the result as JSON");
   command.add_flag("--quiet", arguments->quiet, "print the result only");
+  arguments->team.add(command);
   arguments->flags.add(command, true);
   command.footer(
       "Trains, tests after every epoch, and writes config.json, metrics.jsonl and a checkpoint to\n"
       "the folder of the run. Ctrl-C or SIGTERM saves at once; --resume then goes on as if "
       "nothing\n"
       "had happened. Images come from ./data or from Debian's package dataset-fashion-mnist.\n\n" +
-      describe_methods() + "\n" + describe_presets() +
+      describe_methods() + "\n" + describe_presets() + "\n" + describe_team() +
       "\nExamples:\n"
       "  winnow train --method bls-infobatch --epochs 10 --out runs/first\n"
       "  winnow train --data cifar10 --model resnet18 --method bls-seta --alpha 0.8\n"

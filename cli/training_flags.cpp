@@ -13,6 +13,7 @@
 #include "arguments.h"
 #include "training/dataset.h"
 #include "training/model.h"
+#include "winnow/libtorch/process_group.h"
 #include "winnow/registry.h"
 
 namespace winnow::cli {
@@ -216,7 +217,7 @@ void TrainingFlags::add_training(CLI::App& command) {
              c.config.training.augment = static_cast<training::AugmentKind>(
                  find_name("--augment", text, training::kAugmentNames));
            });
-  add_count(command, "--threads", "processor cores to use (default: all)", kTraining,
+  add_count(command, "--threads", "processor cores to use, each process (default: all)", kTraining,
             [](TrainingChoice& c, std::uint64_t n) { c.config.training.threads = n; });
 }
 
@@ -280,6 +281,10 @@ TrainingChoice TrainingFlags::choose(const training::Preset* base) const {
   TrainingChoice choice;
   // Not torch's own default, which takes two processors of a virtual machine for one.
   choice.config.training.threads = std::max(1U, std::thread::hardware_concurrency());
+  if (const auto group = libtorch::process_group_from_environment()) {
+    choice.config.training.threads =
+        std::max<std::uint64_t>(1, choice.config.training.threads / group->num_here);
+  }
   if (const training::Preset* const preset = preset_ != nullptr ? preset_ : base) {
     const std::uint64_t threads = choice.config.training.threads;
     choice = {.config = preset->config, .options = preset->options};

@@ -203,12 +203,16 @@ const EpochPlan& Pruner::start_epoch(std::uint64_t epoch) {
   if (plan_ && plan_->epoch() == epoch) return *plan_;
   check_epoch(epoch);
   plan_.reset();  // frees its memory before the next plan takes its own
+  begin_epoch(preview(epoch));
+  return *plan_;
+}
+
+void Pruner::begin_epoch(EpochPlan plan) {
+  plan_ = std::move(plan);
   position_ = 0;
-  plan_ = preview(epoch);
   (void)plan_->order();  // shuffled now, not when the first batch is waited for
   ++num_epochs_started_;
   num_samples_planned_ += plan_->size();
-  return *plan_;
 }
 
 bool Pruner::book(const Observation& observation) {

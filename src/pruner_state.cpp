@@ -156,6 +156,9 @@ SafetensorsWriter PrunerState::pack(const Pruner& pruner) {
     const Selection& selection = plan.selection();
     metadata.emplace_back("epoch", std::to_string(plan.epoch()));
     metadata.emplace_back("position", std::to_string(pruner.position_));
+    if (pruner.num_position_ranks_ > 0) {
+      metadata.emplace_back("num_position_ranks", std::to_string(pruner.num_position_ranks_));
+    }
     metadata.emplace_back("pruning", plan.pruning() ? "1" : "0");
     metadata.emplace_back("rescale", detail::to_text(static_cast<double>(selection.rescale)));
     detail::write_report(selection.report, metadata);
@@ -236,6 +239,14 @@ void PrunerState::unpack(const SafetensorsReader& file, Pruner& pruner) {
     file.fail(concat("field position must be in [0, ", plan->size(), "], got ", position));
   }
 
+  const std::uint64_t num_position_ranks = file.find_metadata("num_position_ranks") != nullptr
+                                               ? detail::read_integer(file, "num_position_ranks")
+                                               : 0;
+  if (num_position_ranks > 0 && num_position_ranks != pruner.num_position_ranks_) {
+    file.fail(concat("was saved in the middle of an epoch by ", num_position_ranks,
+                     " ranks in the sharded layout; only as many can go on from there"));
+  }
+
   // Nothing below throws: the scorer finds all its numbers.
   pruner.scorer_->set_numbers(numbers);
   for (const ScorerArray& array : arrays) {
@@ -244,6 +255,7 @@ void PrunerState::unpack(const SafetensorsReader& file, Pruner& pruner) {
   }
   pruner.plan_ = std::move(plan);
   pruner.position_ = static_cast<std::size_t>(position);
+  pruner.num_position_ranks_ = num_position_ranks;
   pruner.num_observations_ = num_observations;
   pruner.num_skipped_observations_ = num_skipped;
   pruner.num_epochs_started_ = num_epochs_started;

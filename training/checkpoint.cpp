@@ -12,6 +12,7 @@
 #include "detail/atomic_file.h"
 #include "detail/check.h"
 #include "detail/crc32c.h"
+#include "distributed/agreement.h"
 #include "training/run_folder.h"
 
 namespace winnow::training {
@@ -117,12 +118,16 @@ CheckpointState restore(const fs::path& folder, const Json& index, const Checkpo
     throw std::runtime_error(concat(source, ": not a checkpoint that this winnow can read"));
   }
   const fs::path model = folder / index.at("model").get<std::string>();
-  const std::vector<char> bytes = read_bytes(model);
-  if (checksum(bytes) != index.at("model_crc32c").get<std::uint32_t>()) {
-    throw std::runtime_error(
-        concat(model.native(), ": damaged, its checksum is not the one in ", kIndex));
-  }
-  parts.pruner.load(folder / index.at("pruner").get<std::string>());
+  const fs::path pruner = folder / index.at("pruner").get<std::string>();
+  std::vector<char> bytes;
+  detail::together(parts.pruner.communicator(), [&] {
+    bytes = read_bytes(model);
+    if (checksum(bytes) != index.at("model_crc32c").get<std::uint32_t>()) {
+      throw std::runtime_error(
+          concat(model.native(), ": damaged, its checksum is not the one in ", kIndex));
+    }
+  });
+  parts.pruner.load(pruner);
   unpack(bytes, parts);
   CheckpointState state{.step = index.at("step").get<std::uint64_t>(),
                         .epochs_done = index.at("epochs_done").get<std::uint64_t>(),
@@ -137,17 +142,29 @@ CheckpointState restore(const fs::path& folder, const Json& index, const Checkpo
 
 void save_checkpoint(const fs::path& folder, const CheckpointParts& parts,
                      const CheckpointState& state, bool is_final) {
-  const FileNames names = new_names(folder, is_final);
-  const std::vector<char> bytes = pack(parts);
-  write_bytes(folder / names.model, bytes);
+  Communicator& communicator = parts.pruner.communicator();
+  const bool writes = communicator.rank() == 0;
+  FileNames names;
+  std::vector<char> bytes;
+  detail::together(communicator, [&] {
+    if (!writes) return;
+    names = new_names(folder, is_final);
+    bytes = pack(parts);
+    write_bytes(folder / names.model, bytes);
+  });
   parts.pruner.save(folder / names.pruner);
-  write_json(folder / kIndex, to_json(state, names, checksum(bytes)));
-  remove_others(folder, names);
+  detail::together(communicator, [&] {
+    if (!writes) return;
+    write_json(folder / kIndex, to_json(state, names, checksum(bytes)));
+    remove_others(folder, names);
+  });
 }
 
 std::optional<CheckpointState> load_checkpoint(const fs::path& folder,
                                                const CheckpointParts& parts) {
-  if (!fs::exists(folder / kIndex)) return std::nullopt;
+  const bool is_there = fs::exists(folder / kIndex);
+  detail::require_same(parts.pruner.communicator(), is_there ? "a checkpoint" : "no checkpoint");
+  if (!is_there) return std::nullopt;
   const Json index = read_json(folder / kIndex);
   try {
     return restore(folder, index, parts);

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "training/epoch_metrics.h"
-#include "winnow/pruner.h"
+#include "winnow/distributed_pruner.h"
 
 namespace winnow::training {
 
@@ -17,7 +17,7 @@ namespace winnow::training {
 struct CheckpointParts {
   torch::nn::Module& model;
   torch::optim::Optimizer& optimizer;
-  Pruner& pruner;
+  DistributedPruner& pruner;
 };
 
 // Where the run stands.
@@ -32,13 +32,13 @@ struct CheckpointState {
 // Replaces the checkpoint in `folder`. Model and optimiser go to one new file and the pruner to
 // another; then checkpoint.json, which names both with their checksums, replaces the old one in one
 // move, and the old files go. So at every moment there is one complete checkpoint: the old or the
-// new one. A final checkpoint has the names checkpoint.pt and pruner.safetensors. Throws
-// std::runtime_error.
+// new one. A final checkpoint has the names checkpoint.pt and pruner.safetensors. With several
+// processes all call it and rank 0 writes. Throws std::runtime_error.
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointParts& parts,
                      const CheckpointState& state, bool is_final);
 
-// Restores the parts from the checkpoint in `folder`; empty if it has none. Throws
-// std::runtime_error if a file is missing, damaged, or of another run.
+// Restores the parts from the checkpoint in `folder`; empty if it has none. With several processes
+// all call it. Throws std::runtime_error if a file is missing, damaged, or of another run.
 std::optional<CheckpointState> load_checkpoint(const std::filesystem::path& folder,
                                                const CheckpointParts& parts);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "detail/check.h"
+#include "distributed/agreement.h"
 #include "training/batch.h"
 
 namespace winnow::training {
@@ -121,6 +122,15 @@ RunFolder open_or_create(const fs::path& path) {
                                  : RunFolder::create(path, RunFolder::Existing::refuse);
 }
 
+// Rank 0 has the folder, the others join it.
+RunFolder open_or_create(const fs::path& path, const Team& team) {
+  std::optional<RunFolder> folder;
+  detail::together(*team.communicator(), [&] {
+    if (team.is_first()) folder = open_or_create(path);
+  });
+  return team.is_first() ? std::move(*folder) : RunFolder::join(path);
+}
+
 // The first steps of a process are slow: threads start, code is compiled for the processor. They
 // must not count against the first method.
 void warm_up(const RunConfig& config, const Dataset& data) {
@@ -190,6 +200,10 @@ Comparison Comparison::open(const fs::path& path) {
   return {path, std::move(lock), config_from_file(path / kConfig)};
 }
 
+Comparison Comparison::join(const fs::path& path) {
+  return {path, nullptr, config_from_file(path / kConfig)};
+}
+
 std::vector<ComparisonRun> Comparison::runs() const {
   std::vector<ComparisonRun> runs;
   const std::size_t num_methods = config_.methods.size();
@@ -207,7 +221,7 @@ std::vector<ComparisonRun> Comparison::runs() const {
 }
 
 Outcome Comparison::run(const DataSplits& data, ComparisonObserver& observer,
-                        const StopRequest& stop) {
+                        const StopRequest& stop, const Team& team, Layout layout) {
   bool is_warm = false;
   for (const ComparisonRun& run : runs()) {
     const bool was_finished = is_finished(run.folder, config_.shared.training.epochs);
@@ -218,12 +232,14 @@ Outcome Comparison::run(const DataSplits& data, ComparisonObserver& observer,
       config.method = *run.method;
       config.training.seed = run.seed;
       const auto progress = observer.begin_run(run);
-      Trainer trainer(std::move(config), data, open_or_create(run.folder));
+      Trainer trainer(std::move(config), data, open_or_create(run.folder, team), team, layout);
       if (trainer.run(*progress, stop) == Outcome::interrupted) return Outcome::interrupted;
     }
     observer.end_run(run, summarize_run(RunFolder::read_metrics(run.folder)), was_finished);
   }
-  write_json(path_ / kSummary, to_json(summarize()));
+  detail::together(*team.communicator(), [&] {
+    if (team.is_first()) write_json(path_ / kSummary, to_json(summarize()));
+  });
   return Outcome::finished;
 }
 

@@ -54,6 +54,8 @@ class Comparison {
                            RunFolder::Existing existing);
   // The comparison that the folder holds. Throws std::runtime_error if there is none.
   static Comparison open(const std::filesystem::path& path);
+  // The comparison that another process of the same team has created or opened.
+  static Comparison join(const std::filesystem::path& path);
 
   const ComparisonConfig& config() const { return config_; }
   const std::filesystem::path& path() const { return path_; }
@@ -63,8 +65,10 @@ class Comparison {
   std::vector<ComparisonRun> runs() const;
 
   // Makes the runs that are missing and continues the one that was interrupted. Writes summary.json
-  // at the end. `data` must be load_run_data() of the shared settings.
-  Outcome run(const DataSplits& data, ComparisonObserver& observer, const StopRequest& stop);
+  // at the end. `data` must be load_run_data() of the shared settings. With several processes, each
+  // calls it.
+  Outcome run(const DataSplits& data, ComparisonObserver& observer, const StopRequest& stop,
+              const Team& team = Team(nullptr), Layout layout = Layout::automatic);
 
   // Of all runs. Throws std::runtime_error if one is not finished.
   Summary summarize() const;

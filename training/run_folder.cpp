@@ -124,6 +124,12 @@ RunFolder RunFolder::open(const fs::path& path) {
   return RunFolder(path);
 }
 
+RunFolder RunFolder::join(const fs::path& path) {
+  RunFolder folder;
+  folder.path_ = path;
+  return folder;
+}
+
 bool RunFolder::is_run(const fs::path& path) { return fs::is_regular_file(path / kConfig); }
 
 RunConfig RunFolder::read_config(const fs::path& path) {

@@ -46,6 +46,9 @@ class RunFolder {
   // The folder of a run that was started before. Throws std::runtime_error if there is none.
   static RunFolder open(const std::filesystem::path& path);
 
+  // The folder of a run that another process of the same run has created or opened.
+  static RunFolder join(const std::filesystem::path& path);
+
   // True if the folder has a run in it, finished or not.
   static bool is_run(const std::filesystem::path& path);
   // Settings and metrics of a run that may be in use by another process.
@@ -62,6 +65,7 @@ class RunFolder {
   void write_metrics(const std::vector<EpochMetrics>& metrics) const;
 
  private:
+  RunFolder() = default;
   explicit RunFolder(const std::filesystem::path& path);
 
   std::filesystem::path path_;

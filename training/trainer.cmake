@@ -23,13 +23,14 @@ add_library(winnow_trainer STATIC
   step_loss.cpp
   summary.cpp
   sweep.cpp
+  team.cpp
   trainer.cpp)
 add_dependencies(winnow_trainer winnow_source_commit)
 target_include_directories(winnow_trainer
   PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(winnow_trainer PRIVATE WINNOW_VERSION="${PROJECT_VERSION}")
 target_link_libraries(winnow_trainer
-  PUBLIC winnow_training nlohmann_json::nlohmann_json
+  PUBLIC winnow_training winnow::libtorch nlohmann_json::nlohmann_json
   PRIVATE fmt::fmt)
 winnow_compile_options(winnow_trainer)
 winnow_use_torch(winnow_trainer)

@@ -11,6 +11,8 @@
 
 namespace winnow {
 
+class Communicator;
+
 // The highest prune_ratio that target_prune sets, for policies that would take any below 1.
 inline constexpr double kMaxAdjustedRatio = 0.99;
 
@@ -21,6 +23,14 @@ struct PolicyInput {
   std::uint64_t seed = 0;
   // Instead of the policy's own prune_ratio, in [0, Policy::max_prune_ratio()].
   std::optional<double> prune_ratio = std::nullopt;
+};
+
+// What a rank knows that keeps a part of the scores only.
+struct PartInput {
+  PolicyInput local;              // its scores are those of samples [first, first + size)
+  std::uint64_t first = 0;        // number of the part's first sample in the whole data set
+  std::uint64_t num_samples = 0;  // of the whole data set
+  Communicator* communicator = nullptr;
 };
 
 // Stateless and thread-safe: the same input gives the same selection. An unscored sample is never
@@ -48,6 +58,12 @@ class Policy {
 
   // How far PolicyInput::prune_ratio may go; 0 if the policy does not read it.
   virtual double max_prune_ratio() const { return 0.0; }
+
+  // This rank's part of the same for scores that are spread over ranks: every rank calls it, and
+  // the parts together follow the policy's rule for all scores. Which samples that are does not
+  // depend on the number of ranks. The default for select throws std::invalid_argument.
+  virtual Selection select_part(const PartInput& input) const;
+  virtual Selection anneal_part(const PartInput& input) const;
 };
 
 }  // namespace winnow

@@ -18,6 +18,10 @@
 
 namespace winnow {
 
+namespace detail {
+class ShardedRank;
+}
+
 struct PrunerOptions {
   std::size_t num_samples = 0;   // size of the data set, in [1, 2^32 - 1]
   std::uint64_t num_epochs = 0;  // length of the whole run, at least 1
@@ -137,7 +141,9 @@ class Pruner {
 
  private:
   friend class PrunerState;
+  friend class detail::ShardedRank;  // makes its plans together with other ranks
 
+  void begin_epoch(EpochPlan plan);
   void check_epoch(std::uint64_t epoch) const;
   // The policy's choice, with what min_per_class and homogeneous batches put back.
   Selection select(const PolicyInput& input) const;
@@ -158,6 +164,9 @@ class Pruner {
 
   std::optional<EpochPlan> plan_;
   std::size_t position_ = 0;
+  // Of a sharded run, in the middle of an epoch: position_ counts in the plan of each of so many
+  // ranks. 0: it counts in plan_.
+  std::uint64_t num_position_ranks_ = 0;
   std::uint64_t num_observations_ = 0;
   std::uint64_t num_skipped_observations_ = 0;
   std::uint64_t num_epochs_started_ = 0;

@@ -66,6 +66,10 @@ class Scorer {
   virtual std::vector<ScorerArray> arrays() = 0;
   virtual OptionMap numbers() const { return {}; }
   virtual void set_numbers(const OptionMap&) {}
+
+  // The running numbers of a run whose ranks all had `before` and then went on by themselves, to
+  // after[r]. The default is for scorers without numbers.
+  virtual OptionMap agree(const OptionMap& before, std::span<const OptionMap> after) const;
 };
 
 }  // namespace winnow

@@ -12,6 +12,7 @@
 #include "fast_step.h"
 #include "module.h"
 #include "planned_batch.h"
+#include "pruner_options.h"
 #include "winnow/pruner.h"
 
 namespace winnow::python {
@@ -19,61 +20,6 @@ namespace winnow::python {
 namespace {
 
 using ReleaseGil = py::call_guard<py::gil_scoped_release>;
-
-std::vector<std::int32_t> to_labels(const py::object& object) {
-  if (object.is_none()) return {};
-  return Indices(object).visit([](auto span) {
-    std::vector<std::int32_t> labels;
-    labels.reserve(span.size());
-    for (const auto label : span) {
-      if (static_cast<SampleIndex>(static_cast<std::int32_t>(label)) !=
-          static_cast<SampleIndex>(label)) {
-        throw py::value_error("Pruner: labels must be 32-bit integers, got " +
-                              std::to_string(label));
-      }
-      labels.push_back(static_cast<std::int32_t>(label));
-    }
-    return labels;
-  });
-}
-
-PrunerOptions make_options(std::size_t num_samples, std::uint64_t num_epochs,
-                           const std::string& policy, const OptionMap& policy_options,
-                           const std::optional<std::string>& score, const OptionMap& score_options,
-                           std::optional<double> delta, std::uint64_t seed,
-                           std::size_t homogeneous_batch_size, double min_per_class,
-                           const py::object& labels, std::optional<double> target_prune) {
-  PrunerOptions options{.num_samples = num_samples,
-                        .num_epochs = num_epochs,
-                        .policy = {policy, policy_options},
-                        .delta = delta,
-                        .seed = seed,
-                        .homogeneous_batch_size = homogeneous_batch_size,
-                        .min_per_class = min_per_class,
-                        .labels = to_labels(labels),
-                        .target_prune = target_prune};
-  if (score) options.score = Spec{*score, score_options};
-  return options;
-}
-
-py::dict options_as_dict(const Pruner& pruner) {
-  const PrunerOptions& options = pruner.options();
-  py::dict out;
-  out["num_samples"] = options.num_samples;
-  out["num_epochs"] = options.num_epochs;
-  out["policy"] = options.policy.name;
-  out["policy_options"] = options.policy.options;
-  out["score"] = options.score->name;
-  out["score_options"] = options.score->options;
-  out["delta"] = *options.delta;
-  out["seed"] = options.seed;
-  out["homogeneous_batch_size"] = options.homogeneous_batch_size;
-  out["min_per_class"] = options.min_per_class;
-  out["labels"] = py::none();
-  if (!options.labels.empty()) out["labels"] = to_numpy(std::vector(options.labels));
-  out["target_prune"] = options.target_prune;
-  return out;
-}
 
 bool observe(Pruner& pruner, const py::object& indices, const py::object& loss) {
   const Losses losses(loss);
@@ -141,19 +87,11 @@ std::unique_ptr<Pruner> make_pruner(std::size_t num_samples, std::uint64_t num_e
 }
 
 py::tuple get_state(const Pruner& pruner) {
-  return py::make_tuple(options_as_dict(pruner), serialize(pruner));
+  return py::make_tuple(options_as_dict(pruner.options()), serialize(pruner));
 }
 
 std::unique_ptr<Pruner> set_state(const py::tuple& state) {
-  const py::dict options = state[0];
-  auto pruner = make_pruner(
-      options["num_samples"].cast<std::size_t>(), options["num_epochs"].cast<std::uint64_t>(),
-      options["policy"].cast<std::string>(), options["policy_options"].cast<OptionMap>(),
-      options["score"].cast<std::string>(), options["score_options"].cast<OptionMap>(),
-      options["delta"].cast<double>(), options["seed"].cast<std::uint64_t>(),
-      options["homogeneous_batch_size"].cast<std::size_t>(),
-      options["min_per_class"].cast<double>(), options["labels"],
-      options["target_prune"].cast<std::optional<double>>());
+  auto pruner = std::make_unique<Pruner>(options_from_dict(state[0]));
   deserialize(*pruner, state[1]);
   return pruner;
 }
@@ -268,7 +206,9 @@ void bind_pruner(py::module_& module) {
            py::arg("delta") = py::none(), py::arg("seed") = 0,
            py::arg("homogeneous_batch_size") = 0, py::arg("min_per_class") = 0.0,
            py::arg("labels") = py::none(), py::arg("target_prune") = py::none())
-      .def_property_readonly("options", &options_as_dict, "Every option, defaults filled in.")
+      .def_property_readonly(
+          "options", [](const Pruner& self) { return options_as_dict(self.options()); },
+          "Every option, defaults filled in.")
       .def_property_readonly("num_samples", &Pruner::num_samples)
       .def_property_readonly(
           "homogeneous_batch_size",

@@ -7,4 +7,5 @@ PYBIND11_MODULE(_core, module) {
   winnow::python::bind_registry(module);
   winnow::python::bind_epoch_plan(module);
   winnow::python::bind_pruner(module);
+  winnow::python::bind_distributed(module);
 }

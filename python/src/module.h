@@ -13,5 +13,6 @@ void bind_registry(pybind11::module_& module);
 void bind_epoch_plan(pybind11::module_& module);
 void bind_pruner(pybind11::module_& module);
 void bind_recording(pybind11::class_<Pruner>& pruner);
+void bind_distributed(pybind11::module_& module);
 
 }  // namespace winnow::python

@@ -10,8 +10,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ._core import Pruner
-
 
 def check(loss: Any) -> int:
     """Number of dimensions of a loss: 0 for the mean of a batch, 1 for one loss per sample."""
@@ -35,7 +33,7 @@ def check(loss: Any) -> int:
     return num_dimensions
 
 
-def check_count(loss: Any, num_dimensions: int, count: int, pruner: Pruner) -> None:
+def check_count(loss: Any, num_dimensions: int, count: int, pruner: Any) -> None:
     """Raises ValueError unless a loss fits a batch of `count` samples and the score."""
     if num_dimensions == 1 and len(loss) != count:
         raise ValueError(

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Tuple, Union
 
 from . import _core
-from ._core import Pruner
+from ._ranks import DEFAULT_TIME_LIMIT
 from .handler import Handler
 
 if TYPE_CHECKING:
@@ -42,6 +42,9 @@ def prune(
     min_per_class: float = 0.0,
     labels: Any = None,
     target_prune: Optional[float] = None,
+    layout: str = "automatic",
+    remainder: str = "pad",
+    time_limit: float = DEFAULT_TIME_LIMIT,
     **options: Any,
 ) -> Handler:
     """A handler by the name of its method.
@@ -54,7 +57,7 @@ def prune(
         policy: Instead of `method`: the name of a policy.
         score: With `policy` or a `method` that is a policy: the name of a score.
         delta, seed, batch_size, drop_last, lookahead, delayed, homogeneous, min_per_class, labels,
-            target_prune: See Handler.
+            target_prune, layout, remainder, time_limit: See Handler.
         **options: Options of the policy and of the score by name (prune_ratio, alpha, ...).
 
     Returns:
@@ -84,6 +87,9 @@ def prune(
         min_per_class=min_per_class,
         labels=labels,
         target_prune=target_prune,
+        layout=layout,
+        remainder=remainder,
+        time_limit=time_limit,
     )
 
 
@@ -171,7 +177,7 @@ class Proxy:
             raise ValueError(f"{type(self).__name__}: the handler must not have started its run")
         settings = dict(handler.options, score=score, score_options=dict(options))
         self._handler = handler
-        self._pruner = Pruner(**settings)
+        self._pruner = handler._run.make_pruner(settings)
 
     def proxy(self) -> Handler:
         """The handler, with the new score."""

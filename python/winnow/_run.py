@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from functools import partial
 from types import CodeType, FrameType
-from typing import Any, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 
 import numpy as np
 
 from . import _losses
-from ._core import Pruner
+from ._core import DistributedPruner
 from ._loader import Caller
 from ._losses import DelayedBookings, DelayedLoss
 from ._missed import MissedUpdates
@@ -18,6 +18,7 @@ from ._pass import Pass
 from ._target import TargetWatch
 
 _KEPT_BY_COPIES = (
+    "make_pruner",
     "pruner",
     "batch_size",
     "drop_last",
@@ -34,6 +35,7 @@ class Run:
     """Decides which epoch an iteration gives, and books every loss on its batch.
 
     Attributes:
+        make_pruner: Makes a pruner with other settings for the same ranks.
         pruner: The core's state of the run.
         step: pruner.step, for the ordinary update.
         current: The pass over the sampler that updates belong to.
@@ -43,7 +45,8 @@ class Run:
 
     def __init__(
         self,
-        pruner: Pruner,
+        make_pruner: Callable[[Mapping[str, Any]], Any],
+        settings: Mapping[str, Any],
         *,
         batch_size: Optional[int] = None,
         drop_last: bool = False,
@@ -57,9 +60,10 @@ class Run:
         self._given_batches = None if batch_size is None else (batch_size, drop_last)
         self._lookahead = lookahead
         self._delayed = delayed
-        self.set_pruner(pruner)
+        self.make_pruner = make_pruner
+        self.set_pruner(make_pruner(settings))
 
-    def set_pruner(self, pruner: Pruner) -> None:
+    def set_pruner(self, pruner: Any) -> None:
         """Goes on where the pruner stands."""
         self.pruner = pruner
         self.step = pruner.step
@@ -98,6 +102,8 @@ class Run:
         saved = self._resume
         self._coming = saved if saved is not None and saved[0] == epoch else (epoch, 0)
         self._asked_for = True
+        if self.has_ranks:  # all ranks are here: now they can plan
+            self._start_epoch(epoch)
 
     # Iterating.
 
@@ -222,6 +228,11 @@ class Run:
     # Lengths.
 
     @property
+    def has_ranks(self) -> bool:
+        """True if the run is shared with other processes."""
+        return isinstance(self.pruner, DistributedPruner)
+
+    @property
     def epoch(self) -> int:
         return self.pruner.epoch or 0
 
@@ -237,7 +248,13 @@ class Run:
     def plan_size(self, epoch: int) -> int:
         """Samples of an epoch: of its plan if it is running, else as it would be planned now."""
         if epoch == self.pruner.epoch:
-            return self.pruner.plan_size
+            return int(self.pruner.plan_size)
+        if self.has_ranks:
+            # TypeError: progress bars and list() then do without.
+            raise TypeError(
+                f"the length of epoch {epoch} is not known before all ranks start it; call "
+                "set_epoch on every rank first"
+            )
         self.settle()
         observed = self.pruner.num_observations
         if self._preview is None or self._preview[:2] != (epoch, observed):

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-
-from ._core import Pruner
+from typing import Any
 
 _TOLERANCE = 0.005
 
@@ -19,7 +18,7 @@ class TargetWatch:
     def __init__(self) -> None:
         self._has_warned = False
 
-    def check(self, pruner: Pruner) -> None:
+    def check(self, pruner: Any) -> None:
         """To be called when an epoch has started."""
         target = pruner.target_prune
         if target is None or self._has_warned or pruner.plan is None:

@@ -6,6 +6,7 @@ import multiprocessing.context
 import operator
 import os
 import sys
+from functools import partial
 from typing import Any, Dict, Mapping, Optional, Union
 
 import numpy as np
@@ -15,8 +16,9 @@ from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset
 
 from . import _losses
-from ._core import EpochPlan, Pruner
+from ._core import EpochPlan
 from ._pass import NEVER
+from ._ranks import DEFAULT_TIME_LIMIT, make_pruner, num_ranks
 from ._run import Run
 from .samplers import BatchSampler, Sampler
 
@@ -59,6 +61,15 @@ class Handler(Dataset):  # type: ignore[type-arg]
             Warns if it turns out to be out of reach.
         delayed: Books a loss at a later update, once it has arrived from the GPU, so that update()
             never waits for the device.
+        layout: With torch.distributed: who keeps which scores, "replicated" (every rank all of
+            them), "sharded" (every rank those of its part) or "automatic".
+        remainder: With torch.distributed: "pad" uses some samples twice where an epoch cannot be
+            divided equally, "drop" leaves some out.
+        time_limit: With torch.distributed: seconds to wait for a rank before giving up.
+
+    If torch.distributed is initialised with several ranks when the handler is made, every rank
+    makes one and trains on its share of each epoch. The calls that exchange something are then for
+    all ranks: making the handler, starting an epoch or set_epoch, state_dict and load_state_dict.
     """
 
     dataset: Any
@@ -82,6 +93,9 @@ class Handler(Dataset):  # type: ignore[type-arg]
         min_per_class: float = 0.0,
         labels: Any = None,
         target_prune: Optional[float] = None,
+        layout: str = "automatic",
+        remainder: str = "pad",
+        time_limit: float = DEFAULT_TIME_LIMIT,
     ) -> None:
         name = type(self).__name__
         if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
@@ -94,22 +108,24 @@ class Handler(Dataset):  # type: ignore[type-arg]
             lookahead = _count(name, "lookahead", lookahead, 0)
         if homogeneous and batch_size is None:
             raise ValueError(f"{name}: homogeneous batches need batch_size=")
-        pruner = Pruner(
-            num_samples=len(dataset),
-            num_epochs=epochs,
-            policy=policy,
-            policy_options=dict(policy_options or {}),
-            score=score,
-            score_options=dict(score_options or {}),
-            delta=delta,
-            seed=seed,
-            homogeneous_batch_size=batch_size if homogeneous else 0,
-            min_per_class=min_per_class,
-            labels=labels,
-            target_prune=target_prune,
-        )
+        settings = {
+            "num_samples": len(dataset),
+            "num_epochs": epochs,
+            "policy": policy,
+            "policy_options": dict(policy_options or {}),
+            "score": score,
+            "score_options": dict(score_options or {}),
+            "delta": delta,
+            "seed": seed,
+            # The batches of all ranks in a step are cut from one stretch of the plan.
+            "homogeneous_batch_size": (batch_size or 0) * num_ranks() if homogeneous else 0,
+            "min_per_class": min_per_class,
+            "labels": labels,
+            "target_prune": target_prune,
+        }
         self._run = Run(
-            pruner,
+            partial(make_pruner, layout=layout, remainder=remainder, time_limit=time_limit),
+            settings,
             batch_size=batch_size,
             drop_last=drop_last,
             lookahead=lookahead,
@@ -226,7 +242,10 @@ class Handler(Dataset):  # type: ignore[type-arg]
 
     @property
     def scores(self) -> NDArray[np.float32]:
-        """One float32 per sample, NaN where unscored."""
+        """One float32 per sample, NaN where unscored.
+
+        With ranks: as of the start of the epoch; sharded: of this rank's part.
+        """
         self._run.settle()
         return self._run.pruner.scores
 
@@ -275,13 +294,15 @@ class Handler(Dataset):  # type: ignore[type-arg]
             samples: These samples instead.
             seed: Draws them.
         """
+        if self._run.has_ranks:
+            raise RuntimeError("record: only a run of one process can be recorded")
         self._run.settle()
         self._run.pruner.record(folder, num_recorded=num_recorded, samples=samples, seed=seed)
 
     @property
     def recorded_samples(self) -> Optional[NDArray[np.uint32]]:
         """The samples whose own losses are recorded, ascending; None without a recording."""
-        return self._run.pruner.recorded_samples
+        return None if self._run.has_ranks else self._run.pruner.recorded_samples
 
     def record_true_losses(self, losses: Any) -> None:
         """Keeps what the model now loses on each of recorded_samples, measured by yourself.
@@ -303,6 +324,8 @@ class Handler(Dataset):  # type: ignore[type-arg]
         """The state of the run, for torch.save; exact also in the middle of an epoch.
 
         It stands after the last batch whose update was called, whatever workers have prefetched.
+        With ranks, all of them call it, and all get the state of the whole run, which any number
+        of ranks can go on from.
         """
         self._run.settle()
         pruner = np.frombuffer(self._run.pruner.serialize(), dtype=np.uint8)

@@ -15,6 +15,7 @@
 #include "detail/cell_sums.h"
 #include "detail/check.h"
 #include "detail/score_cells.h"
+#include "winnow/communicator.h"
 
 namespace winnow::detail {
 
@@ -60,15 +61,58 @@ std::vector<ScoreCell> sorted_cells(std::span<const float> scores, const Bitmap&
   return cells;
 }
 
+// Half as many cells as one process would use: the border cells are split anyway.
+constexpr std::size_t kMaxCellsOfRanks = 4096;
+
+// The cells for the scores of all ranks. Requires: one of them has a member.
+CellMap fit_cells_of_ranks(std::span<const float> scores, const Bitmap& members,
+                           Communicator& communicator) {
+  const KeyRange ours = key_range(scores, members);
+  std::array<std::int64_t, 2> ends = {ours.first, -std::int64_t{ours.last}};
+  communicator.all_reduce(ends, Reduction::minimum);
+  const KeyRange range{.first = static_cast<ScoreKey>(ends[0]),
+                       .last = static_cast<ScoreKey>(-ends[1])};
+  const CellMap::Grid grid = fit_grid(range, false);
+  std::vector<std::int64_t> counts = count_regions(scores, members, grid);
+  communicator.all_reduce(counts);
+  return fit_cells(grid, range, counts, kMaxCellsOfRanks);
+}
+
+std::vector<CellSums> add_up(std::vector<CellSums> sums, Communicator& communicator) {
+  static_assert(sizeof(CellSums) == 4 * sizeof(std::int64_t));
+  communicator.all_reduce(std::span(reinterpret_cast<std::int64_t*>(sums.data()), 4 * sums.size()));
+  return sums;
+}
+
+// Smallest and largest keys of all ranks.
+void add_up(PartSums& parts, Communicator& communicator) {
+  parts.sums = add_up(std::move(parts.sums), communicator);
+  std::vector<std::int64_t> ends(parts.lows.begin(), parts.lows.end());
+  for (const ScoreKey high : parts.highs) ends.push_back(-std::int64_t{high});
+  communicator.all_reduce(ends, Reduction::minimum);
+  for (std::size_t i = 0; i < parts.lows.size(); ++i) {
+    parts.lows[i] = static_cast<ScoreKey>(ends[i]);
+    parts.highs[i] = static_cast<ScoreKey>(-ends[parts.lows.size() + i]);
+  }
+}
+
 // Cells of scores that are counted, not kept.
 class CountedScores {
  public:
   CountedScores(std::span<const float> scores, const Bitmap& members)
       : scores_(scores), members_(members), map_(fit_cells(scores, members, false)) {}
+  // Those of all ranks.
+  CountedScores(std::span<const float> scores, const Bitmap& members, Communicator& communicator)
+      : scores_(scores),
+        members_(members),
+        map_(fit_cells_of_ranks(scores, members, communicator)),
+        communicator_(&communicator) {}
 
   std::vector<ScoreCell> cells() {
     std::vector<CellSums> sums = sum_cells(scores_, members_, map_);
-    if (sums[map_.outside()].count > 0) {
+    if (communicator_ != nullptr) {
+      sums = add_up(std::move(sums), *communicator_);
+    } else if (sums[map_.outside()].count > 0) {
       map_ = fit_cells(scores_, members_, true);
       sums = sum_cells(scores_, members_, map_);
     }
@@ -88,7 +132,8 @@ class CountedScores {
       const unsigned most = map_[cells[i].number].log2_size;
       map_.split(cells[i].number, std::min(most, static_cast<unsigned>(log2_parts[i])));
     }
-    const PartSums parts = sum_parts(scores_, members_, map_, first_part);
+    PartSums parts = sum_parts(scores_, members_, map_, first_part);
+    if (communicator_ != nullptr) add_up(parts, *communicator_);
 
     std::vector<ScoreCell> finer;
     finer.reserve(cells.size() + parts.sums.size());
@@ -137,27 +182,17 @@ class CountedScores {
   std::span<const float> scores_;
   const Bitmap& members_;
   CellMap map_;
+  Communicator* communicator_ = nullptr;  // null: these scores are all there are
 };
 
-}  // namespace
+CellGroups best_groups(CountedScores counted, std::size_t num_groups) {
+  return best_cell_groups(counted.cells(), num_groups,
+                          [&](std::vector<ScoreCell>& cells, std::span<const int> log2_parts) {
+                            return counted.split(cells, log2_parts);
+                          });
+}
 
-Kmeans1d kmeans_1d(std::span<const float> scores, const Bitmap& members, std::size_t num_groups) {
-  require(num_groups >= 1, "kmeans_1d", "num_groups", "at least 1", num_groups);
-  require(members.size() == scores.size(), "kmeans_1d", "members", "as many as the scores",
-          members.size());
-  const std::size_t count = members.count();
-  if (count == 0) return {};
-  CellGroups found;
-  if (count <= kSortedCount) {
-    found = best_cell_groups(sorted_cells(scores, members), num_groups, {});
-  } else {
-    CountedScores counted(scores, members);
-    found = best_cell_groups(counted.cells(), num_groups,
-                             [&](std::vector<ScoreCell>& cells, std::span<const int> log2_parts) {
-                               return counted.split(cells, log2_parts);
-                             });
-  }
-
+Kmeans1d describe(const CellGroups& found) {
   Kmeans1d result;
   for (std::size_t j = 0; j + 1 < found.cuts.size(); ++j) {
     const auto cells =
@@ -171,6 +206,33 @@ Kmeans1d kmeans_1d(std::span<const float> scores, const Bitmap& members, std::si
     result.within_group_sum_of_squares += moments.squares;
   }
   return result;
+}
+
+void check_input(std::span<const float> scores, const Bitmap& members, std::size_t num_groups) {
+  require(num_groups >= 1, "kmeans_1d", "num_groups", "at least 1", num_groups);
+  require(members.size() == scores.size(), "kmeans_1d", "members", "as many as the scores",
+          members.size());
+}
+
+}  // namespace
+
+Kmeans1d kmeans_1d(std::span<const float> scores, const Bitmap& members, std::size_t num_groups) {
+  check_input(scores, members, num_groups);
+  const std::size_t count = members.count();
+  if (count == 0) return {};
+  if (count <= kSortedCount) {
+    return describe(best_cell_groups(sorted_cells(scores, members), num_groups, {}));
+  }
+  return describe(best_groups(CountedScores(scores, members), num_groups));
+}
+
+Kmeans1d kmeans_1d(std::span<const float> scores, const Bitmap& members, std::size_t num_groups,
+                   Communicator& communicator) {
+  check_input(scores, members, num_groups);
+  auto count = static_cast<std::int64_t>(members.count());
+  communicator.all_reduce(std::span(&count, 1));
+  if (count == 0) return {};
+  return describe(best_groups(CountedScores(scores, members, communicator), num_groups));
 }
 
 }  // namespace winnow::detail

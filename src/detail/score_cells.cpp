@@ -12,6 +12,15 @@ namespace {
 constexpr std::size_t kMaxCells = 8192;
 constexpr std::size_t kSampleCount = 8192;
 
+template <typename Visit>
+void for_each_key(std::span<const float> scores, const Bitmap& members, Visit visit) {
+  for (std::size_t w = 0; w < members.words().size(); ++w) {
+    for (std::uint64_t bits = members.words()[w]; bits != 0; bits &= bits - 1) {
+      visit(key_of(scores[w * 64 + static_cast<std::size_t>(std::countr_zero(bits))]));
+    }
+  }
+}
+
 // The members of one word in every stretch of words.
 std::vector<ScoreKey> sample_keys(std::span<const float> scores, const Bitmap& members) {
   const std::span<const std::uint64_t> words = members.words();
@@ -28,19 +37,19 @@ std::vector<ScoreKey> sample_keys(std::span<const float> scores, const Bitmap& m
   return keys;
 }
 
-CellMap::Grid fit_grid(ScoreKey low, ScoreKey high, bool all_keys) {
+}  // namespace
+
+CellMap::Grid fit_grid(const KeyRange& range, bool all_keys) {
   constexpr std::int64_t kLowest = std::numeric_limits<ScoreKey>::min();
-  const std::int64_t span = std::int64_t{high} - low + 1;
+  const std::int64_t span = std::int64_t{range.last} - range.first + 1;
   unsigned bits = 0;
   while (((3 * span) >> bits) + 1 >= std::int64_t{CellMap::kNumRegions}) ++bits;
   if (all_keys || bits >= CellMap::kMaxRegionBits) {
     return {.origin = static_cast<ScoreKey>(kLowest), .region_bits = CellMap::kMaxRegionBits};
   }
-  const std::int64_t origin = std::max(kLowest, low - span) >> bits << bits;
+  const std::int64_t origin = std::max(kLowest, range.first - span) >> bits << bits;
   return {.origin = static_cast<ScoreKey>(origin), .region_bits = bits};
 }
-
-}  // namespace
 
 double value_of(ScoreKey key) {
   const auto magnitude = static_cast<std::uint64_t>(std::abs(std::int64_t{key}));
@@ -86,16 +95,38 @@ void CellMap::split(std::size_t cell, unsigned log2_parts) {
 CellMap fit_cells(std::span<const float> scores, const Bitmap& members, bool all_keys) {
   const std::vector<ScoreKey> sample = sample_keys(scores, members);
   const auto [low, high] = std::minmax_element(sample.begin(), sample.end());
-  const CellMap::Grid grid = fit_grid(*low, *high, all_keys);
-  std::array<std::uint32_t, CellMap::kNumRegions + 1> counts{};
+  const KeyRange range{.first = *low, .last = *high};
+  const CellMap::Grid grid = fit_grid(range, all_keys);
+  std::array<std::int64_t, CellMap::kNumRegions + 1> counts{};
   for (const ScoreKey key : sample) ++counts[grid.region(grid.place(key))];
+  return fit_cells(grid, range, counts, kMaxCells);
+}
 
+KeyRange key_range(std::span<const float> scores, const Bitmap& members) {
+  KeyRange range{.first = std::numeric_limits<ScoreKey>::max(),
+                 .last = std::numeric_limits<ScoreKey>::min()};
+  for_each_key(scores, members, [&](ScoreKey key) {
+    range.first = std::min(range.first, key);
+    range.last = std::max(range.last, key);
+  });
+  return range;
+}
+
+std::vector<std::int64_t> count_regions(std::span<const float> scores, const Bitmap& members,
+                                        const CellMap::Grid& grid) {
+  std::vector<std::int64_t> counts(CellMap::kNumRegions + 1, 0);
+  for_each_key(scores, members, [&](ScoreKey key) { ++counts[grid.region(grid.place(key))]; });
+  return counts;
+}
+
+CellMap fit_cells(const CellMap::Grid& grid, const KeyRange& range,
+                  std::span<const std::int64_t> region_counts, std::size_t max_cells) {
   // An optimal quantizer has cells of equal squares, so in a region of n evenly spread scores and
   // width w a number proportional to the cube root of n w^2. Regions next to the sample may hold
   // the most extreme scores; all others get one cell.
   constexpr std::size_t kMargin = 2;
-  const std::size_t lowest = grid.region(grid.place(*low));
-  const std::size_t highest = grid.region(grid.place(*high));
+  const std::size_t lowest = grid.region(grid.place(range.first));
+  const std::size_t highest = grid.region(grid.place(range.last));
   const std::size_t begin = lowest - std::min(lowest, kMargin);
   const std::size_t end = std::min(highest + 1 + kMargin, CellMap::kNumRegions);
   std::array<double, CellMap::kNumRegions> log2_share{};
@@ -103,7 +134,8 @@ CellMap fit_cells(std::span<const float> scores, const Bitmap& members, bool all
   for (std::size_t r = begin; r < end; ++r) {
     const auto first = static_cast<std::int64_t>(r) << grid.region_bits;
     const double spacing = spacing_at(static_cast<ScoreKey>(grid.origin + first));
-    log2_share[r] = (std::log2(counts[r] + 0.5) + 2.0 * std::log2(spacing)) / 3.0;
+    log2_share[r] =
+        (std::log2(static_cast<double>(region_counts[r]) + 0.5) + 2.0 * std::log2(spacing)) / 3.0;
     most = std::max(most, log2_share[r]);
   }
 
@@ -121,7 +153,7 @@ CellMap fit_cells(std::span<const float> scores, const Bitmap& members, bool all
       num_cells += std::size_t{1} << finer[r];
       is_growing = is_growing || wanted < max_log2_parts;
     }
-    if (num_cells > kMaxCells) break;
+    if (num_cells > max_cells) break;
     log2_parts = finer;
   }
   return {grid, log2_parts};

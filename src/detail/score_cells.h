@@ -101,4 +101,19 @@ class CellMap {
 // cover thrice the range of the sample, or all keys if `all_keys`. Requires: a member.
 CellMap fit_cells(std::span<const float> scores, const Bitmap& members, bool all_keys);
 
+// The smallest and the largest key of some members. Of none: first is above last.
+struct KeyRange {
+  ScoreKey first = 0;
+  ScoreKey last = 0;
+};
+KeyRange key_range(std::span<const float> scores, const Bitmap& members);
+
+// The same in steps that ranks can take together: the regions for keys of a range, how many members
+// each of them has (and, last, those outside), and the cells for such numbers.
+CellMap::Grid fit_grid(const KeyRange& range, bool all_keys);
+std::vector<std::int64_t> count_regions(std::span<const float> scores, const Bitmap& members,
+                                        const CellMap::Grid& grid);
+CellMap fit_cells(const CellMap::Grid& grid, const KeyRange& range,
+                  std::span<const std::int64_t> region_counts, std::size_t max_cells);
+
 }  // namespace winnow::detail

@@ -24,12 +24,10 @@ float from_ordered(std::uint32_t ordered) {
   return std::bit_cast<float>((ordered >> 31U) != 0 ? ordered & 0x7fffffffU : ~ordered);
 }
 
-struct Border {
-  float value = 0.0F;          // the count-th highest score
-  std::size_t num_wanted = 0;  // how many of the scores equal to it belong to the highest
-};
+}  // namespace
 
-Border find_border(std::span<const float> scores, std::size_t count) {
+ScoreBorder find_border(std::span<const float> scores, std::uint64_t count,
+                        const std::function<void(std::span<std::int64_t>)>& add_up) {
   constexpr unsigned kDigitBits[] = {11, 11, 10};
   std::uint32_t prefix = 0;
   std::uint32_t prefix_mask = 0;
@@ -37,26 +35,27 @@ Border find_border(std::span<const float> scores, std::size_t count) {
   for (const unsigned bits : kDigitBits) {
     shift -= bits;
     const std::uint32_t digit_mask = (1U << bits) - 1;
-    std::array<std::size_t, 2048> histogram{};
+    std::array<std::int64_t, 2048> histogram{};
     for (const float score : scores) {
       if (std::isnan(score)) continue;
       const std::uint32_t key = to_ordered(score);
       if ((key & prefix_mask) == prefix) ++histogram[(key >> shift) & digit_mask];
     }
+    if (add_up) add_up(std::span(histogram).first(digit_mask + 1));
     std::uint32_t digit = digit_mask;
-    while (histogram[digit] < count) count -= histogram[digit--];
+    while (static_cast<std::uint64_t>(histogram[digit]) < count) {
+      count -= static_cast<std::uint64_t>(histogram[digit--]);
+    }
     prefix |= digit << shift;
     prefix_mask |= digit_mask << shift;
   }
   return {.value = from_ordered(prefix), .num_wanted = count};
 }
 
-}  // namespace
-
 Bitmap highest(std::span<const float> scores, std::size_t count, RandomStream& random) {
   if (count == 0) return Bitmap(scores.size());
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const Border border = find_border(scores, count);
+  const ScoreBorder border = find_border(scores, count);
   const Bitmap ties = within(scores, border.value, border.value);
   Bitmap result = choose(ties, ties.count(), border.num_wanted, random);
   result |= within(scores, std::nextafter(border.value, kInfinity), kInfinity);

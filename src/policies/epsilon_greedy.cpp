@@ -3,6 +3,7 @@
 #include "winnow/policies/epsilon_greedy.h"
 
 #include "detail/check.h"
+#include "detail/part_subset.h"
 #include "detail/rounding.h"
 #include "detail/subset.h"
 #include "detail/top_k.h"
@@ -34,6 +35,19 @@ class EpsilonGreedy final : public Policy {
     rest -= selection.kept;
     detail::RandomStream exploration(input.seed, input.epoch, detail::Purpose::exploration);
     selection.kept |= detail::choose(rest, n - (num_kept - num_random), num_random, exploration);
+    return selection;
+  }
+
+  Selection select_part(const PartInput& input) const override {
+    const std::uint64_t num_kept =
+        detail::floor_share(1.0 - options_.prune_ratio, input.num_samples);
+    const std::uint64_t num_random = detail::floor_share(options_.epsilon, num_kept);
+    Selection selection{.kept = detail::unscored_then_highest_part(num_kept - num_random, input,
+                                                                   detail::Purpose::selection)};
+    Bitmap rest(input.local.scores.size(), true);
+    rest -= selection.kept;
+    selection.kept |= detail::choose_part(rest, input.num_samples - (num_kept - num_random),
+                                          num_random, input, detail::Purpose::exploration);
     return selection;
   }
 

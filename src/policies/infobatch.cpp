@@ -4,6 +4,8 @@
 #include "winnow/policies/infobatch.h"
 
 #include "detail/check.h"
+#include "detail/part_statistics.h"
+#include "detail/part_subset.h"
 #include "detail/rounding.h"
 #include "detail/score_masks.h"
 #include "detail/score_statistics.h"
@@ -26,18 +28,32 @@ class InfoBatch final : public Policy {
   Selection select(const PolicyInput& input) const override {
     const std::size_t n = input.scores.size();
     const auto statistics = detail::score_statistics(input.scores);
-    Selection selection = Selection::all(n);
-    if (statistics.num_scored == 0) return selection;
+    if (statistics.num_scored == 0) return Selection::all(n);
 
     const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
     const Bitmap easy = detail::below(input.scores, statistics.mean);
     const std::size_t num_easy = easy.count();
     const auto num_kept = static_cast<std::size_t>(detail::floor_share(keep, num_easy));
     detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
-    selection.rescaled = detail::choose(easy, num_easy, num_kept, random);
-    selection.rescale = static_cast<float>(1.0 / keep);
-    selection.kept -= easy;
-    selection.kept |= selection.rescaled;
+    Selection selection =
+        without_easy(easy, detail::choose(easy, num_easy, num_kept, random), keep);
+    selection.report.threshold = statistics.mean;
+    selection.report.num_below = num_easy;
+    selection.report.num_kept_of_below = num_kept;
+    return selection;
+  }
+
+  Selection select_part(const PartInput& input) const override {
+    const auto statistics = detail::part_statistics(input);
+    if (statistics.num_scored == 0) return anneal_part(input);
+
+    const double keep = 1.0 - options_.prune_ratio;
+    const Bitmap easy = detail::below(input.local.scores, statistics.mean);
+    const std::uint64_t num_easy = detail::sum_over_ranks(easy.count(), input);
+    const std::uint64_t num_kept = detail::floor_share(keep, num_easy);
+    Selection selection = without_easy(
+        easy, detail::choose_part(easy, num_easy, num_kept, input, detail::Purpose::selection),
+        keep);
     selection.report.threshold = statistics.mean;
     selection.report.num_below = num_easy;
     selection.report.num_kept_of_below = num_kept;
@@ -45,6 +61,16 @@ class InfoBatch final : public Policy {
   }
 
  private:
+  // All samples but the easy ones, and of these the chosen ones with a weight of 1 / keep.
+  static Selection without_easy(const Bitmap& easy, Bitmap chosen, double keep) {
+    Selection selection = Selection::all(easy.size());
+    selection.kept -= easy;
+    selection.kept |= chosen;
+    selection.rescaled = std::move(chosen);
+    selection.rescale = static_cast<float>(1.0 / keep);
+    return selection;
+  }
+
   InfoBatchOptions options_;
 };
 

@@ -1,6 +1,7 @@
 #include "winnow/policies/random.h"
 
 #include "detail/check.h"
+#include "detail/part_subset.h"
 #include "detail/rounding.h"
 #include "detail/subset.h"
 
@@ -30,6 +31,15 @@ class Random final : public Policy {
     detail::RandomStream random(input.seed, epoch, detail::Purpose::selection);
     const double ratio = input.prune_ratio.value_or(options_.prune_ratio);
     return {.kept = detail::choose(n, detail::floor_share(1.0 - ratio, n), random)};
+  }
+
+  Selection select_part(const PartInput& input) const override {
+    PartInput drawn = input;
+    if (renewal_ == Renewal::once) drawn.local.epoch = 0;
+    const std::uint64_t num_kept =
+        detail::floor_share(1.0 - options_.prune_ratio, input.num_samples);
+    return {.kept = detail::choose_part(Bitmap(input.local.scores.size(), true), input.num_samples,
+                                        num_kept, drawn, detail::Purpose::selection)};
   }
 
  private:

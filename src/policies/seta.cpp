@@ -7,6 +7,7 @@
 
 #include "detail/check.h"
 #include "detail/kmeans_1d.h"
+#include "detail/part_subset.h"
 #include "detail/rounding.h"
 #include "detail/score_masks.h"
 #include "detail/subset.h"
@@ -39,8 +40,40 @@ class Seta final : public Policy {
     Bitmap members = detail::scored(input.scores);
     members &= selection.kept;
     const auto clusters = detail::kmeans_1d(input.scores, members, options_.groups);
+    apply_window(clusters, input, std::move(members), selection);
+    return selection;
+  }
+
+  Selection anneal(const PolicyInput& input) const override {
+    const std::size_t n = input.scores.size();
+    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
+    const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
+    return {.kept = detail::choose(n, detail::floor_share(keep, n), random)};
+  }
+
+  Selection select_part(const PartInput& input) const override {
+    Selection selection = anneal_part(input);
+    Bitmap members = detail::scored(input.local.scores);
+    members &= selection.kept;
+    const auto clusters =
+        detail::kmeans_1d(input.local.scores, members, options_.groups, *input.communicator);
+    apply_window(clusters, input.local, std::move(members), selection);
+    return selection;
+  }
+
+  Selection anneal_part(const PartInput& input) const override {
+    const std::uint64_t num_kept =
+        detail::floor_share(1.0 - options_.prune_ratio, input.num_samples);
+    return {.kept = detail::choose_part(Bitmap(input.local.scores.size(), true), input.num_samples,
+                                        num_kept, input, detail::Purpose::selection)};
+  }
+
+ private:
+  // Leaves out the members whose groups the window does not have.
+  void apply_window(const detail::Kmeans1d& clusters, const PolicyInput& input, Bitmap members,
+                    Selection& selection) const {
     const std::size_t num_groups = clusters.groups.size();
-    if (num_groups == 0) return selection;
+    if (num_groups == 0) return;
 
     // With fewer groups than asked for, the window shrinks with them but never vanishes.
     const std::size_t window =
@@ -58,17 +91,8 @@ class Seta final : public Policy {
     selection.report.window_begin = begin;
     selection.report.window_end = end;
     selection.report.within_group_sum_of_squares = clusters.within_group_sum_of_squares;
-    return selection;
   }
 
-  Selection anneal(const PolicyInput& input) const override {
-    const std::size_t n = input.scores.size();
-    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
-    const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
-    return {.kept = detail::choose(n, detail::floor_share(keep, n), random)};
-  }
-
- private:
   SetaOptions options_;
 };
 

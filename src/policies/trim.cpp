@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "detail/check.h"
+#include "detail/part_subset.h"
 #include "detail/rounding.h"
 #include "detail/score_masks.h"
 #include "detail/top_k.h"
@@ -31,6 +32,17 @@ class Trim final : public Policy {
         std::min<std::size_t>(detail::floor_share(ratio, n), detail::scored(input.scores).count());
     detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
     selection.kept -= detail::highest(input.scores, num_left_out, random);
+    return selection;
+  }
+
+  Selection select_part(const PartInput& input) const override {
+    Selection selection = anneal_part(input);
+    if (input.local.epoch < options_.warmup_epochs) return selection;
+    const std::uint64_t num_scored =
+        detail::sum_over_ranks(detail::scored(input.local.scores).count(), input);
+    const std::uint64_t num_left_out =
+        std::min(detail::floor_share(options_.prune_ratio, input.num_samples), num_scored);
+    selection.kept -= detail::highest_part(num_left_out, input, detail::Purpose::selection);
     return selection;
   }
 

@@ -2,6 +2,7 @@
 #include "winnow/policies/ucb.h"
 
 #include "detail/check.h"
+#include "detail/part_subset.h"
 #include "detail/rounding.h"
 #include "detail/top_k.h"
 
@@ -21,6 +22,13 @@ class Ucb final : public Policy {
     const auto num_kept = static_cast<std::size_t>(detail::floor_share(keep, input.scores.size()));
     detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
     return {.kept = detail::unscored_then_highest(input.scores, num_kept, random)};
+  }
+
+  Selection select_part(const PartInput& input) const override {
+    const std::uint64_t num_kept =
+        detail::floor_share(1.0 - options_.prune_ratio, input.num_samples);
+    return {.kept =
+                detail::unscored_then_highest_part(num_kept, input, detail::Purpose::selection)};
   }
 
  private:

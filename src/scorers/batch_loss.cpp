@@ -42,6 +42,13 @@ class BatchLoss final : public Scorer {
   }
   OptionMap numbers() const override { return {{"initial", initial_}}; }
   void set_numbers(const OptionMap& numbers) override { initial_ = numbers.at("initial"); }
+  // The loss of the first batch of the first rank that has seen one.
+  OptionMap agree(const OptionMap&, std::span<const OptionMap> after) const override {
+    for (const OptionMap& numbers : after) {
+      if (!std::isnan(numbers.at("initial"))) return numbers;
+    }
+    return after[0];
+  }
 
  private:
   BatchLossOptions options_;

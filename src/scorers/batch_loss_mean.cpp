@@ -45,6 +45,19 @@ class BatchLossMean final : public Scorer {
     mean_loss_ = numbers.at("mean_loss");
     num_observations_ = numbers.at("num_observations");
   }
+  // The mean of all losses that any rank has seen; what was there before counts once.
+  OptionMap agree(const OptionMap& before, std::span<const OptionMap> after) const override {
+    const auto count_of = [](const OptionMap& numbers) { return numbers.at("num_observations"); };
+    const double mean_before = before.at("mean_loss");
+    double count = count_of(before);
+    double excess = 0.0;
+    for (const OptionMap& numbers : after) {
+      count += count_of(numbers) - count_of(before);
+      excess += count_of(numbers) * (numbers.at("mean_loss") - mean_before);
+    }
+    const double mean = count > 0.0 ? mean_before + excess / count : mean_before;
+    return {{"mean_loss", mean}, {"num_observations", count}};
+  }
 
  private:
   Array<float> scores_;

@@ -71,6 +71,20 @@ class Reconstruction final : public Scorer {
     mean_loss_ = numbers.at("mean_loss");
     num_observations_ = numbers.at("num_observations");
   }
+  // mu: the mean of the ranks', each weighted by what it has observed. All ranks' observations
+  // count, so the next ones move mu less.
+  OptionMap agree(const OptionMap& before, std::span<const OptionMap> after) const override {
+    const double count_before = before.at("num_observations");
+    double count = 0.0;
+    double sum = 0.0;
+    for (const OptionMap& numbers : after) {
+      const double added = numbers.at("num_observations") - count_before;
+      count += added;
+      sum += added * numbers.at("mean_loss");
+    }
+    if (count == 0.0) return before;
+    return {{"mean_loss", sum / count}, {"num_observations", count_before + count}};
+  }
 
  private:
   ReconstructionOptions options_;

@@ -87,7 +87,7 @@ TEST(Trainer, HomogeneousBatchesHaveOneWeightEach) {
     Trainer* trainer;
     std::size_t* num_rescaled;
     void on_step(const StepInfo& step) override {
-      const EpochPlan& plan = *trainer->pruner().plan();
+      const EpochPlan& plan = trainer->pruner().plan()->plan();
       for (const std::uint32_t i : step.indices) {
         EXPECT_EQ(plan.weight(i), plan.weight(step.indices[0]));
         *num_rescaled += plan.weight(i) != 1.0F ? 1 : 0;

@@ -1,0 +1,198 @@
+"""The ranks of a run on torch.distributed, as the core's DistributedPruner talks to them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from datetime import timedelta
+from functools import partial
+from typing import Any, Dict, List, Mapping, NoReturn, Optional, Union
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from numpy.typing import NDArray
+
+from ._core import DistributedPruner, Pruner
+
+DEFAULT_TIME_LIMIT = 30.0  # seconds
+
+# Shares of the time limit: for a call to end, and to find out afterwards who is missing.
+_CALL_SHARE = 0.65
+_ROLL_CALL_SHARE = 0.25
+
+_OPERATIONS: Dict[str, Any] = {}
+
+
+def num_ranks() -> int:
+    """Processes of torch.distributed's default group; 1 if there is none."""
+    if not dist.is_available() or not dist.is_initialized():
+        return 1
+    return int(dist.get_world_size())
+
+
+def make_pruner(
+    settings: Mapping[str, Any],
+    *,
+    layout: str = "automatic",
+    remainder: str = "pad",
+    time_limit: float = DEFAULT_TIME_LIMIT,
+) -> Union[Pruner, DistributedPruner]:
+    """A pruner for one process, or one for all ranks if torch.distributed is initialised.
+
+    With ranks it is collective: every rank makes one, with the same settings.
+    """
+    if remainder not in ("pad", "drop"):
+        raise ValueError(f"Handler: remainder must be pad or drop, got {remainder!r}")
+    if not time_limit > 0:
+        raise ValueError(f"Handler: time_limit must be more than 0 seconds, got {time_limit!r}")
+    if num_ranks() == 1:
+        return Pruner(**settings)
+    ranks = Ranks(time_limit)
+    return DistributedPruner(
+        dict(settings),
+        rank=ranks.rank,
+        size=ranks.size,
+        reduce=ranks.reduce,
+        gather=ranks.gather,
+        time_limit=time_limit,
+        layout=layout,
+        drop_remainder=remainder == "drop",
+    )
+
+
+class Ranks:
+    """All ranks of the default process group, over a Gloo group of their own.
+
+    Gloo, whatever the backend that trains: what is exchanged is small and lies in host memory. If a
+    rank dies, hangs, or does not take part, every other one gets a RuntimeError that names it,
+    within the time limit.
+    """
+
+    def __init__(self, time_limit: float) -> None:
+        self.rank = int(dist.get_rank())
+        self.size = int(dist.get_world_size())
+        self.time_limit = time_limit
+        self._group: Optional[Any] = dist.new_group(
+            backend="gloo", timeout=timedelta(seconds=_CALL_SHARE * time_limit)
+        )
+        self._store: Any = None
+        self._store = self._open_store()
+
+    def reduce(self, numbers: NDArray[np.int64], operation: str) -> NDArray[np.int64]:
+        """The sum, min or max over all ranks."""
+        tensor = torch.from_numpy(numbers.copy())
+        self._run(partial(dist.all_reduce, tensor, op=_operation(operation), group=self._group))
+        return tensor.numpy()
+
+    def gather(self, own: bytes) -> List[bytes]:
+        """The bytes of every rank; Gloo gathers equal lengths, so first the lengths."""
+        lengths = [int(row) for row in self._gather_rows(torch.tensor([len(own)]))]
+        longest = max(lengths)
+        if longest == 0:
+            return [b""] * self.size
+        padded = torch.zeros(longest, dtype=torch.uint8)
+        padded[: len(own)] = torch.from_numpy(np.frombuffer(own, dtype=np.uint8).copy())
+        rows = self._gather_rows(padded)
+        return [row.numpy()[:n].tobytes() for row, n in zip(rows, lengths)]
+
+    def _gather_rows(self, own: torch.Tensor) -> List[torch.Tensor]:
+        rows = [torch.empty_like(own) for _ in range(self.size)]
+        self._run(partial(dist.all_gather, rows, own, group=self._group))
+        return rows
+
+    def _run(self, call: Any) -> None:
+        if self._group is None:
+            raise RuntimeError(f"rank {self.rank}: the exchange with other ranks has failed before")
+        try:
+            call()
+        except RuntimeError as error:
+            self._fail(str(error).split("\n", 1)[0])
+
+    def _fail(self, reason: str) -> NoReturn:
+        # Closes the connections, so that ranks that wait for this one learn of it at once.
+        group, self._group = self._group, None
+        dist.destroy_process_group(group)
+        patience = _ROLL_CALL_SHARE * self.time_limit
+        missing = None
+        if self._store is not None:
+            missing = call_roll(self._store, self.rank, self.size, patience)
+        if missing is None:
+            who = "rank 0"
+        elif missing:
+            who = "rank " + ", ".join(str(rank) for rank in missing)
+        else:
+            raise RuntimeError(
+                f"rank {self.rank}: all ranks answer, but the exchange failed: {reason}"
+            )
+        raise RuntimeError(
+            f"rank {self.rank}: {who} of {self.size} has died, hangs or did not take part; "
+            "constructing a handler, starting an epoch, set_epoch, state_dict and "
+            f"load_state_dict are for all ranks ({reason})"
+        )
+
+    def _open_store(self) -> Any:
+        """Rank 0's store, for the roll call when the group has failed."""
+        limit = timedelta(seconds=self.time_limit)
+        store: Any = None
+        place = b""
+        if self.rank == 0:
+            host = os.environ.get("MASTER_ADDR", socket.gethostname())
+            port = _free_port()
+            store = dist.TCPStore(host, port, None, True, limit, wait_for_workers=False)
+            place = f"{host} {port}".encode()
+        host, number = self.gather(place)[0].decode().split()
+        if store is None:
+            store = dist.TCPStore(host, int(number), None, False, limit, wait_for_workers=False)
+        return store
+
+
+def call_roll(store: Any, rank: int, size: int, patience: float) -> Optional[List[int]]:
+    """The ranks that do not call it as well within `patience` seconds; None if the store is gone."""
+    answer: List[Optional[List[int]]] = []
+
+    def ask() -> None:
+        deadline = time.monotonic() + patience
+        try:
+            store.set(f"here/{rank}", "1")
+            missing = [r for r in range(size) if not _has(store, f"here/{r}", deadline)]
+            store.set(f"done/{rank}", "1")
+            if rank == 0:  # the store lives here
+                end = time.monotonic() + 0.5
+                for r in set(range(size)) - set(missing):
+                    _has(store, f"done/{r}", end)
+            answer.append(missing)
+        except RuntimeError:
+            answer.append(None)
+
+    # A call to a store whose process hangs never returns: the thread is left behind then.
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(patience + 1.5)
+    return answer[0] if answer else None
+
+
+def _has(store: Any, key: str, deadline: float) -> bool:
+    left = max(deadline - time.monotonic(), 0.01)
+    try:
+        store.wait([key], timedelta(seconds=left))
+    except RuntimeError as error:
+        if "imeout" not in str(error) and "timed out" not in str(error).lower():
+            raise
+        return False
+    return True
+
+
+def _operation(name: str) -> Any:
+    if not _OPERATIONS:
+        kinds = dist.ReduceOp
+        _OPERATIONS.update(sum=kinds.SUM, min=kinds.MIN, max=kinds.MAX)
+    return _OPERATIONS[name]
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("", 0))
+        return int(listener.getsockname()[1])

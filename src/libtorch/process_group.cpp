@@ -1,0 +1,186 @@
+#include "winnow/libtorch/process_group.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "detail/check.h"
+#include "roll_call.h"
+
+namespace winnow::libtorch {
+
+namespace {
+
+using winnow::detail::concat;
+
+// Shares of the time limit: for a call to end, and to find out afterwards who is missing.
+constexpr double kCallShare = 0.65;
+constexpr double kRollCallShare = 0.25;
+
+std::chrono::milliseconds share_of(std::chrono::milliseconds limit, double share) {
+  return std::chrono::milliseconds(std::max<std::int64_t>(
+      1, static_cast<std::int64_t>(share * static_cast<double>(limit.count()))));
+}
+
+std::string seconds(std::chrono::milliseconds time) {
+  return concat(static_cast<double>(time.count()) / 1000.0, " s");
+}
+
+// The first line: torch adds the places in its sources.
+std::string brief(const std::string& message) { return message.substr(0, message.find('\n')); }
+
+c10::intrusive_ptr<c10d::Store> open_store(const ProcessGroupOptions& options) {
+  c10d::TCPStoreOptions settings;
+  settings.port = options.port;
+  settings.isServer = options.rank == 0 && !options.has_agent_store;
+  settings.waitWorkers = false;
+  settings.timeout = options.time_limit;
+  c10::intrusive_ptr<c10d::Store> store;
+  try {
+    store = c10::make_intrusive<c10d::TCPStore>(options.host, settings);
+  } catch (const std::exception& error) {
+    throw std::runtime_error(concat(
+        "rank ", options.rank, ": ",
+        settings.isServer ? "cannot listen at " : "rank 0 did not answer at ", options.host, ":",
+        options.port, " within ", seconds(options.time_limit), ": ", brief(error.what())));
+  }
+  return c10::make_intrusive<c10d::PrefixStore>("winnow/" + options.prefix, store);
+}
+
+std::shared_ptr<::gloo::transport::Device> make_device(const ProcessGroupOptions& options) {
+  if (const char* const interface = std::getenv("GLOO_SOCKET_IFNAME")) {
+    return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
+  }
+  const bool is_local = options.host == "localhost" || options.host.starts_with("127.");
+  return is_local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                  : c10d::ProcessGroupGloo::createDefaultDevice();
+}
+
+torch::Tensor view(std::span<std::int64_t> numbers) {
+  return torch::from_blob(numbers.data(), {static_cast<std::int64_t>(numbers.size())},
+                          torch::kInt64);
+}
+
+}  // namespace
+
+struct ProcessGroup::Connection {
+  c10::intrusive_ptr<c10d::Store> store;
+  c10::intrusive_ptr<c10d::ProcessGroupGloo> gloo;
+};
+
+ProcessGroup::ProcessGroup(const ProcessGroupOptions& options)
+    : options_(options), connection_(std::make_unique<Connection>()) {
+  winnow::detail::require(options.size >= 1, "ProcessGroup", "size", "at least 1", options.size);
+  winnow::detail::require(options.rank < options.size, "ProcessGroup", "rank",
+                          concat("below size (", options.size, ")"), options.rank);
+  winnow::detail::require(options.time_limit.count() > 0, "ProcessGroup", "time_limit",
+                          "more than 0 ms", options.time_limit.count());
+  if (options.size == 1) return;
+  connection_->store = open_store(options);
+  const auto missing =
+      call_roll(connection_->store, "join", options.rank, options.size, options.time_limit);
+  if (!missing || !missing->empty()) {
+    throw std::runtime_error(concat("rank ", options.rank, ": rank ",
+                                    missing ? list_ranks(*missing) : "0", " of ", options.size,
+                                    " did not come to ", options.host, ":", options.port,
+                                    " within ", seconds(options.time_limit)));
+  }
+  auto settings = c10d::ProcessGroupGloo::Options::create(share_of(options.time_limit, kCallShare));
+  settings->devices.push_back(make_device(options));
+  settings->threads = 2;
+  try {
+    connection_->gloo = c10::make_intrusive<c10d::ProcessGroupGloo>(
+        connection_->store, static_cast<int>(options.rank), static_cast<int>(options.size),
+        settings);
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+ProcessGroup::~ProcessGroup() = default;
+
+void ProcessGroup::fail(const std::string& reason) {
+  // Closes the connections, so that ranks that wait for this one learn of it at once.
+  connection_->gloo.reset();
+  const std::size_t me = options_.rank;
+  const auto missing = call_roll(connection_->store, "failed", me, options_.size,
+                                 share_of(options_.time_limit, kRollCallShare));
+  connection_->store.reset();
+  std::string who = "rank 0 (or the store that it runs)";
+  if (missing) who = missing->empty() ? "" : "rank " + list_ranks(*missing);
+  throw std::runtime_error(
+      who.empty()
+          ? concat("rank ", me, ": all ranks answer, but the exchange failed: ", brief(reason))
+          : concat("rank ", me, ": ", who, " of ", options_.size, " has died or does not answer (",
+                   brief(reason), ")"));
+}
+
+template <typename Start>
+void ProcessGroup::run(Start start) {
+  if (options_.size == 1) return;
+  if (!connection_->gloo) {
+    throw std::runtime_error(concat("rank ", options_.rank, ": the process group has failed"));
+  }
+  std::string reason;
+  try {
+    start(*connection_->gloo)->wait();  // at most Gloo's own time limit
+    return;
+  } catch (const std::exception& error) {
+    reason = error.what();
+  }
+  fail(reason);
+}
+
+void ProcessGroup::sum(torch::Tensor tensor) {
+  std::vector<torch::Tensor> tensors = {std::move(tensor)};
+  run([&](c10d::ProcessGroupGloo& gloo) { return gloo.allreduce(tensors); });
+}
+
+void ProcessGroup::copy_from_first(torch::Tensor tensor) {
+  std::vector<torch::Tensor> tensors = {std::move(tensor)};
+  run([&](c10d::ProcessGroupGloo& gloo) { return gloo.broadcast(tensors); });
+}
+
+void ProcessGroup::reduce(std::span<std::int64_t> numbers, Reduction reduction) {
+  c10d::AllreduceOptions how;
+  how.reduceOp = reduction == Reduction::sum       ? c10d::ReduceOp::SUM
+                 : reduction == Reduction::minimum ? c10d::ReduceOp::MIN
+                                                   : c10d::ReduceOp::MAX;
+  std::vector<torch::Tensor> tensors = {view(numbers)};
+  run([&](c10d::ProcessGroupGloo& gloo) { return gloo.allreduce(tensors, how); });
+}
+
+std::vector<std::vector<std::byte>> ProcessGroup::gather(std::span<const std::byte> bytes) {
+  // Gloo gathers equally long tensors: first the lengths, then everything as long as the longest.
+  const auto gather_rows = [&](const torch::Tensor& own) {
+    std::vector<torch::Tensor> inputs = {own};
+    std::vector<std::vector<torch::Tensor>> outputs(1);
+    for (std::size_t r = 0; r < size(); ++r) outputs[0].push_back(torch::empty_like(own));
+    run([&](c10d::ProcessGroupGloo& gloo) { return gloo.allgather(outputs, inputs); });
+    return std::move(outputs[0]);
+  };
+  const auto lengths =
+      gather_rows(torch::full({1}, static_cast<std::int64_t>(bytes.size()), torch::kInt64));
+  std::int64_t longest = 0;
+  for (const torch::Tensor& length : lengths) {
+    longest = std::max(longest, length.item<std::int64_t>());
+  }
+  std::vector<std::vector<std::byte>> all(size());
+  if (longest == 0) return all;
+  const torch::Tensor own = torch::zeros({longest}, torch::kUInt8);
+  if (!bytes.empty()) std::memcpy(own.data_ptr<std::uint8_t>(), bytes.data(), bytes.size());
+  const auto rows = gather_rows(own);
+  for (std::size_t r = 0; r < size(); ++r) {
+    const auto* const begin = reinterpret_cast<const std::byte*>(rows[r].data_ptr<std::uint8_t>());
+    all[r].assign(begin, begin + lengths[r].item<std::int64_t>());
+  }
+  return all;
+}
+
+}  // namespace winnow::libtorch
