@@ -315,7 +315,10 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   if (!test) return false;
   const double test_seconds = watch.seconds();
   if (!record_true_losses(stop)) return false;
+  const Stopwatch exchange;
   pruner_.exchange();
+  running_.prune_seconds += exchange.seconds();
+  running_.train_seconds += exchange.seconds();
   EpochMetrics metrics{.epoch = epoch(),
                        .samples = running_.samples,
                        .pruned = data_.train.size() - pruner_.plan()->num_selected(),
