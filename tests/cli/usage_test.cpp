@@ -136,7 +136,7 @@ TEST(Usage, EveryMistakeExitsWith2AndSaysWhat) {
       {with(plan, {"infobatch", "--seed", "0.5"}), "--seed must be a whole number"},
       {with(plan, {"infobatch", "--seed", "18446744073709551616"}), "--seed must be"},
       {{"simulate", "--samples", "0"},
-       "--samples must be a whole number in [1, 4294967295], got 0"},
+       "--samples must be a whole number in [1, 10000000000], got 0"},
       {{"simulate", "--samples", "4294967296"}, "got 4294967296"},
       {{"simulate", "--samples", "1e20"}, "got 1e20"},
       {{"simulate", "--batch-size", "0"}, "--batch-size must be a whole number"},
