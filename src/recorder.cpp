@@ -83,7 +83,9 @@ Recorder::~Recorder() {
 Recorder Recorder::create(const fs::path& folder, const RecorderOptions& options) {
   validate(options);
   if (exists(folder)) {
-    throw std::runtime_error(concat(folder.native(), ": holds a recording already; a run that goes on with it loads its state first"));
+    throw std::runtime_error(
+        concat(folder.native(),
+               ": holds a recording already; a run that goes on with it loads its state first"));
   }
   fs::create_directories(folder);
   detail::write_samples(folder, {.num_samples = options.num_samples,
