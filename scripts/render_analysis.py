@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Renders docs/analysis.md and its plots from benchmarks/results/analysis-*.json.
 
 With --collect RUN the analysis.json and config.json of a recorded run are first copied to

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Writes the generated parts of the documentation from the result files.
 
 A part stands between `<!-- begin NAME -->` and `<!-- end NAME -->`. With --check nothing is written, and the

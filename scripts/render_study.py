@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Renders the study's results as tables and plots.
 
 With --collect FOLDER the comparisons in FOLDER (from scripts/study.sh) are first copied to
