@@ -21,6 +21,7 @@ void read(std::size_t count, std::span<const std::byte>& bytes, std::vector<T>& 
   if (bytes.size() / sizeof(T) < count) {
     throw std::runtime_error("DistributedPruner: the losses of another rank are cut off");
   }
+  if (count == 0) return;  // memcpy must not see the null pointer of an empty vector
   const std::size_t old_size = out.size();
   out.resize(old_size + count);
   std::memcpy(out.data() + old_size, bytes.data(), count * sizeof(T));
