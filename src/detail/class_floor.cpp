@@ -33,7 +33,7 @@ std::vector<std::size_t> count_by_class(std::span<const std::int32_t> labels, co
 
 // How many of `num_kept` samples that stand for `num_all` need the weight, the others having 1.
 std::size_t num_rescaled_of(std::size_t num_kept, std::size_t num_all, float rescale) {
-  const double missing = static_cast<double>(num_all - num_kept);
+  const auto missing = static_cast<double>(num_all - num_kept);
   const double extra = static_cast<double>(rescale) - 1.0;
   return static_cast<std::size_t>(
       std::clamp(std::nearbyint(missing / extra), 0.0, static_cast<double>(num_kept)));

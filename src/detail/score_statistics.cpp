@@ -35,8 +35,9 @@ void accumulate(const float* scores, std::size_t n, Lanes* lanes) {
   for (std::size_t i = 0; i < n; i += kLanes) {
     for (std::size_t r = 0; r < kRegisters; ++r) {
       const Floats score = *reinterpret_cast<const UnalignedFloats*>(scores + i + 4 * r);
-      const Ints is_number = score == score;  // all bits set, or none
-      const Floats zero_if_nan = (Floats)((Ints)score & is_number);
+      const Ints is_number =
+          score == score;  // all bits set, or none; NOLINT(misc-redundant-expression)
+      const auto zero_if_nan = (Floats)((Ints)score & is_number);
       total.sum[r] += __builtin_convertvector(zero_if_nan, Doubles);
       total.count[r] -= is_number;
       total.min[r] = score < total.min[r] ? score : total.min[r];
