@@ -317,8 +317,9 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   if (!record_true_losses(stop)) return false;
   const Stopwatch exchange;
   pruner_.exchange();
-  running_.prune_seconds += exchange.seconds();
-  running_.train_seconds += exchange.seconds();
+  const double exchange_seconds = exchange.seconds();
+  running_.prune_seconds += exchange_seconds;
+  running_.train_seconds += exchange_seconds;
   EpochMetrics metrics{.epoch = epoch(),
                        .samples = running_.samples,
                        .pruned = data_.train.size() - pruner_.plan()->num_selected(),

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <set>
 #include <thread>
@@ -267,6 +268,42 @@ TEST(Pruner, ConstCallsRunSideBySide) {
   }
   for (auto& thread : threads) thread.join();
   for (const bool ok : same) EXPECT_TRUE(ok);
+}
+
+// A batch that is a part of the plan is booked in place, a copy of it is not.
+TEST(Pruner, ScoresAPlannedBatchAsACopyOfIt) {
+  for (const ScorerInfo& info : registered_scorers()) {
+    const PrunerOptions options{
+        .num_samples = 1000, .num_epochs = 3, .score = Spec{std::string(info.name)}};
+    Pruner planned(options);
+    Pruner copied(options);
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+      const auto order = planned.start_epoch(epoch).order();
+      copied.start_epoch(epoch);
+      for (std::size_t k = 0; k < order.size(); k += 32) {
+        const auto batch = order.subspan(k, std::min<std::size_t>(32, order.size() - k));
+        std::vector<float> losses;
+        for (const auto i : batch) losses.push_back(0.5F + static_cast<float>((i * 7) % 13));
+        planned.observe(batch, losses);
+        copied.observe(std::vector<std::uint32_t>(batch.begin(), batch.end()), losses);
+      }
+    }
+    EXPECT_EQ(planned.serialize(), copied.serialize()) << info.name;
+  }
+}
+
+TEST(EpochPlan, IsShuffledOnceByWhicheverThreadReadsItFirst) {
+  const Pruner pruner(bls_infobatch(200'000));
+  const EpochPlan plan = pruner.preview(0);
+  const EpochPlan copy = plan;
+  std::array<std::span<const std::uint32_t>, 4> seen;
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < seen.size(); ++t) {
+    threads.emplace_back([&, t] { seen[t] = (t % 2 == 0 ? plan : copy).order(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto order : seen) EXPECT_EQ(order.data(), plan.order().data());
+  EXPECT_EQ(std::set<std::uint32_t>(seen[0].begin(), seen[0].end()).size(), 200'000U);
 }
 
 }  // namespace
