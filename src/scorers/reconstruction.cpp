@@ -4,8 +4,10 @@
 #include "winnow/scorers/reconstruction.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "detail/check.h"
 #include "detail/score_array.h"
@@ -17,6 +19,17 @@ namespace {
 // Keep the products with mu inside float's range; no training comes near them.
 constexpr float kLeastFactor = 1e-30F;
 constexpr float kGreatestFactor = 1e30F;
+
+// Four sums, because each addition waits for the one before it.
+double sum_of(std::span<const float> values) {
+  std::array<double, 4> sums{};
+  std::size_t k = 0;
+  for (; k + sums.size() <= values.size(); k += sums.size()) {
+    for (std::size_t j = 0; j < sums.size(); ++j) sums[j] += static_cast<double>(values[k + j]);
+  }
+  for (; k < values.size(); ++k) sums[0] += static_cast<double>(values[k]);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
 
 class Reconstruction final : public Scorer {
  public:
@@ -35,8 +48,7 @@ class Reconstruction final : public Scorer {
       const float factor = factors_[indices[k]];
       scratch_[k] = factor == factor ? factor : 1.0F;
     }
-    double sum = 0.0;
-    for (std::size_t k = 0; k < indices.size(); ++k) sum += static_cast<double>(scratch_[k]);
+    const double sum = sum_of({scratch_.data(), indices.size()});
     const double mean_factor = sum / static_cast<double>(indices.size());
 
     const double gain = std::max(0.01, 1.0 / (num_observations_ + 1.0));
