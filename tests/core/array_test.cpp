@@ -26,6 +26,18 @@ TEST(Array, LargeBlocksAreUsedAgainWhileAnotherIsInUse) {
   const Array<std::uint8_t> not_the_same_twice(kLarge / 2);
   EXPECT_NE(not_the_same_twice.data(), place);
 }
+
+TEST(Array, ASmallBlockDoesNotDriveOutALargeOne) {
+  const Array<std::uint8_t> scores(4 * kLarge);
+  const void* place = nullptr;
+  {
+    const Array<std::uint8_t> order(4 * kLarge);
+    place = order.data();
+  }
+  const Array<std::uint8_t> bitmap(4 * kLarge / 9);  // too small for the order's block
+  const Array<std::uint8_t> next_order(4 * kLarge);
+  EXPECT_EQ(next_order.data(), place);
+}
 #endif
 
 TEST(Array, BlocksInUseNeverOverlap) {
