@@ -25,19 +25,12 @@ namespace {
 
 using training::Comparison;
 using training::ComparisonConfig;
-using training::RunFolder;
 
 struct CompareArguments {
   TrainingFlags flags;
   TeamFlags team;
+  ComparisonFlags comparison;
   std::vector<std::string> methods;
-  std::vector<std::uint64_t> seeds;
-  std::string baseline;
-  std::string out;
-  std::string resume;
-  bool overwrite = false;
-  bool json = false;
-  bool quiet = false;
 };
 
 ComparisonConfig new_config(const CompareArguments& arguments) {
@@ -46,10 +39,11 @@ ComparisonConfig new_config(const CompareArguments& arguments) {
                                        : training::registered_presets().front();
   const TrainingChoice choice = arguments.flags.choose(&preset);
   const auto& names = arguments.methods.empty() ? preset.methods : arguments.methods;
-  ComparisonConfig config{.shared = choice.config,
-                          .methods = {},
-                          .seeds = arguments.seeds.empty() ? preset.seeds : arguments.seeds,
-                          .baseline = arguments.baseline};
+  ComparisonConfig config{
+      .shared = choice.config,
+      .methods = {},
+      .seeds = arguments.comparison.seeds.empty() ? preset.seeds : arguments.comparison.seeds,
+      .baseline = arguments.comparison.baseline};
   as_usage([&] {
     for (const std::string& name : names) {
       config.methods.push_back(training::parse_method(name, choice.options));
@@ -68,23 +62,14 @@ ComparisonConfig new_config(const CompareArguments& arguments) {
   return config;
 }
 
-void check_resume_alone(const CompareArguments& arguments) {
-  const bool has_others = arguments.flags.is_any_given() || arguments.overwrite ||
-                          !arguments.methods.empty() || !arguments.seeds.empty() ||
-                          !arguments.baseline.empty() || !arguments.out.empty();
-  if (has_others) {
-    throw UsageError(
-        "--resume takes all settings from the comparison; only --json and --quiet go with it");
-  }
-}
-
 Comparison open_comparison(const CompareArguments& arguments) {
-  check_resume_alone(arguments);
-  return Comparison::open(arguments.resume);
+  arguments.comparison.check_resume_alone(
+      "comparison", arguments.flags.is_any_given() || !arguments.methods.empty());
+  return Comparison::open(arguments.comparison.resume);
 }
 
 std::string folder_of(const CompareArguments& arguments, const ComparisonConfig& config) {
-  if (!arguments.out.empty()) return arguments.out;
+  if (!arguments.comparison.out.empty()) return arguments.comparison.out;
   const training::Preset* const preset = arguments.flags.preset();
   return preset != nullptr
              ? default_folder({std::string(preset->name)})
@@ -93,16 +78,18 @@ std::string folder_of(const CompareArguments& arguments, const ComparisonConfig&
 
 void run(Comparison comparison, const training::DataSplits& data, const CompareArguments& arguments,
          const training::Team& team) {
-  const bool is_quiet = arguments.quiet || !team.is_first();
-  const training::Summary summary = run_comparison(comparison, data,
-                                                   {.command = "compare",
-                                                    .lines = !is_quiet && !arguments.json,
-                                                    .live = !is_quiet,
-                                                    .team = team,
-                                                    .layout = arguments.team.chosen_layout()});
+  const bool is_quiet = arguments.comparison.quiet || !team.is_first();
+  const training::Summary summary =
+      run_comparison(comparison, data,
+                     {.command = "compare",
+                      .lines = !is_quiet && !arguments.comparison.json,
+                      .live = !is_quiet,
+                      .team = team,
+                      .layout = arguments.team.chosen_layout()});
   if (!team.is_first()) return;
-  print(arguments.json ? format_json(to_json(summary))
-                       : describe_result(comparison, summary, arguments.quiet));
+  print(arguments.comparison.json
+            ? format_json(to_json(summary))
+            : describe_result(comparison, summary, arguments.comparison.quiet));
 }
 
 // Rank 0 opens or creates the comparison, the others join it.
@@ -117,9 +104,9 @@ Comparison share(const training::Team& team, const std::string& path,
 
 void compare(const CompareArguments& arguments) {
   const training::Team team = arguments.team.connect();
-  if (!arguments.resume.empty()) {
+  if (!arguments.comparison.resume.empty()) {
     Comparison comparison =
-        share(team, arguments.resume, [&] { return open_comparison(arguments); });
+        share(team, arguments.comparison.resume, [&] { return open_comparison(arguments); });
     const auto data = training::load_run_data(comparison.config().shared.data);
     run(std::move(comparison), data, arguments, team);
     return;
@@ -129,11 +116,7 @@ void compare(const CompareArguments& arguments) {
   const auto data = training::load_run_data(config.shared.data);
   const std::string folder = folder_of(arguments, config);
   run(share(team, folder,
-            [&] {
-              return Comparison::create(folder, config,
-                                        arguments.overwrite ? RunFolder::Existing::overwrite
-                                                            : RunFolder::Existing::refuse);
-            }),
+            [&] { return Comparison::create(folder, config, arguments.comparison.existing()); }),
       data, arguments, team);
 }
 
@@ -147,22 +130,12 @@ void add_compare(CLI::App& program) {
       .add_option("--methods", arguments->methods,
                   "what to compare, see below (default: those of the preset)")
       ->type_name("NAME...");
-  command.add_option("--seeds", arguments->seeds, "one run per method and seed (default: 0 1 2)")
-      ->type_name("COUNT...");
-  command
-      .add_option("--baseline", arguments->baseline,
-                  "method that the others are compared with (default: full, else the first)")
-      ->type_name("NAME");
-  command
-      .add_option("--out", arguments->out,
-                  "folder of the comparison (default: runs/PRESET or runs/compare-DATA-MODEL)")
-      ->type_name("FOLDER");
-  command.add_option("--resume", arguments->resume, "continue the comparison in this folder")
-      ->type_name("FOLDER");
-  command.add_flag("--overwrite", arguments->overwrite,
-                   "replace a comparison that is in the folder, with all its runs");
-  command.add_flag("--json", arguments->json, "print the summary as JSON");
-  command.add_flag("--quiet", arguments->quiet, "print the table only");
+  arguments->comparison.add(
+      command,
+      {.noun = "comparison",
+       .varied = "method",
+       .baseline = "method that the others are compared with (default: full, else the first)",
+       .default_folder = "runs/PRESET or runs/compare-DATA-MODEL"});
   arguments->team.add(command);
   arguments->flags.add(command, false);
   command.footer(

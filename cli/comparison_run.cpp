@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "arguments.h"
 #include "output.h"
 #include "signals.h"
 #include "terminal.h"
@@ -62,6 +63,30 @@ std::string title(const ComparisonConfig& config) {
 }
 
 }  // namespace
+
+void ComparisonFlags::add(CLI::App& command, const ComparisonWords& words) {
+  const auto& [noun, varied, baseline_help, default_folder] = words;
+  command
+      .add_option("--seeds", seeds, fmt::format("one run per {} and seed (default: 0 1 2)", varied))
+      ->type_name("COUNT...");
+  command.add_option("--baseline", baseline, baseline_help)->type_name("NAME");
+  command
+      .add_option("--out", out, fmt::format("folder of the {} (default: {})", noun, default_folder))
+      ->type_name("FOLDER");
+  command.add_option("--resume", resume, fmt::format("continue the {} in this folder", noun))
+      ->type_name("FOLDER");
+  command.add_flag("--overwrite", overwrite,
+                   fmt::format("replace a {} that is in the folder, with all its runs", noun));
+  command.add_flag("--json", json, "print the summary as JSON");
+  command.add_flag("--quiet", quiet, "print the table only");
+}
+
+void ComparisonFlags::check_resume_alone(const std::string& noun, bool others) const {
+  if (others || overwrite || !seeds.empty() || !baseline.empty() || !out.empty()) {
+    throw UsageError(fmt::format(
+        "--resume takes all settings from the {}; only --json and --quiet go with it", noun));
+  }
+}
 
 training::Summary run_comparison(Comparison& comparison, const training::DataSplits& data,
                                  const ComparisonOutput& output) {

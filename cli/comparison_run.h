@@ -1,11 +1,41 @@
 // Runs a comparison and shows how far it is; what `winnow compare` and `winnow sweep` share.
 #pragma once
 
+#include <CLI/CLI.hpp>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "training/compare.h"
 
 namespace winnow::cli {
+
+// The words of a command's help that differ.
+struct ComparisonWords {
+  std::string noun;            // "comparison"
+  std::string varied;          // what there is one run of per seed: "method"
+  std::string baseline;        // help of --baseline
+  std::string default_folder;  // "runs/compare-DATA-MODEL"
+};
+
+struct ComparisonFlags {
+  std::vector<std::uint64_t> seeds;
+  std::string baseline;  // empty: not given
+  std::string out;
+  std::string resume;
+  bool overwrite = false;
+  bool json = false;
+  bool quiet = false;
+
+  void add(CLI::App& command, const ComparisonWords& words);
+  // Throws UsageError if --resume comes with any of these, or with `others`.
+  void check_resume_alone(const std::string& noun, bool others) const;
+
+  training::RunFolder::Existing existing() const {
+    return overwrite ? training::RunFolder::Existing::overwrite
+                     : training::RunFolder::Existing::refuse;
+  }
+};
 
 struct ComparisonOutput {
   std::string command;  // that continues it: "compare"

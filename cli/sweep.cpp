@@ -21,20 +21,13 @@ namespace {
 
 using training::Comparison;
 using training::ComparisonConfig;
-using training::RunFolder;
 using training::Sweep;
 
 struct SweepArguments {
   TrainingFlags flags;
-  std::string method = "bls-infobatch";
+  ComparisonFlags comparison;
+  std::string method;
   std::string vary;
-  std::vector<std::uint64_t> seeds;
-  std::string baseline = "full";
-  std::string out;
-  std::string resume;
-  bool overwrite = false;
-  bool json = false;
-  bool quiet = false;
 };
 
 ComparisonConfig new_config(const SweepArguments& arguments, const Sweep& sweep) {
@@ -42,12 +35,13 @@ ComparisonConfig new_config(const SweepArguments& arguments, const Sweep& sweep)
                                        ? *arguments.flags.preset()
                                        : training::registered_presets().front();
   const TrainingChoice choice = arguments.flags.choose(&preset);
+  const ComparisonFlags& flags = arguments.comparison;
   ComparisonConfig config{.shared = choice.config,
                           .methods = {},
-                          .seeds = arguments.seeds.empty() ? preset.seeds : arguments.seeds,
-                          .baseline = arguments.baseline};
+                          .seeds = flags.seeds.empty() ? preset.seeds : flags.seeds,
+                          .baseline = flags.baseline.empty() ? "full" : flags.baseline};
   as_usage([&] {
-    config.methods.push_back(training::parse_method(arguments.baseline, choice.options));
+    config.methods.push_back(training::parse_method(config.baseline, choice.options));
     for (auto& method : sweep_methods(sweep, choice.options)) {
       config.methods.push_back(std::move(method));
     }
@@ -60,11 +54,13 @@ ComparisonConfig new_config(const SweepArguments& arguments, const Sweep& sweep)
 
 void show(Comparison comparison, const training::DataSplits& data,
           const SweepArguments& arguments) {
-  const training::Summary summary = run_comparison(
-      comparison, data,
-      {.command = "sweep", .lines = !arguments.quiet && !arguments.json, .live = !arguments.quiet});
-  if (!arguments.json) {
-    print(describe_result(comparison, summary, arguments.quiet));
+  const training::Summary summary =
+      run_comparison(comparison, data,
+                     {.command = "sweep",
+                      .lines = !arguments.comparison.quiet && !arguments.comparison.json,
+                      .live = !arguments.comparison.quiet});
+  if (!arguments.comparison.json) {
+    print(describe_result(comparison, summary, arguments.comparison.quiet));
     return;
   }
   training::Json json = to_json(summary);
@@ -72,38 +68,33 @@ void show(Comparison comparison, const training::DataSplits& data,
   print(format_json(json));
 }
 
-void resume(const SweepArguments& arguments, const CLI::App& command) {
-  bool has_others = arguments.flags.is_any_given() || arguments.overwrite;
-  for (const char* const flag : {"--method", "--vary", "--seeds", "--baseline", "--out"}) {
-    has_others = has_others || command.count(flag) > 0;
-  }
-  if (has_others) {
-    throw UsageError(
-        "--resume takes all settings from the sweep; only --json and --quiet go with it");
-  }
-  training::read_sweep(arguments.resume);  // a plain comparison is not a sweep
-  Comparison comparison = Comparison::open(arguments.resume);
+void resume(const SweepArguments& arguments) {
+  arguments.comparison.check_resume_alone("sweep", arguments.flags.is_any_given() ||
+                                                       !arguments.method.empty() ||
+                                                       !arguments.vary.empty());
+  training::read_sweep(arguments.comparison.resume);  // a plain comparison is not a sweep
+  Comparison comparison = Comparison::open(arguments.comparison.resume);
   const auto data = training::load_run_data(comparison.config().shared.data);
   show(std::move(comparison), data, arguments);
 }
 
-void sweep(const SweepArguments& arguments, const CLI::App& command) {
-  if (!arguments.resume.empty()) return resume(arguments, command);
+void sweep(const SweepArguments& arguments) {
+  if (!arguments.comparison.resume.empty()) return resume(arguments);
   if (arguments.vary.empty()) throw UsageError("--vary is required; see winnow sweep --help");
-  const Sweep values =
-      as_usage([&] { return training::parse_sweep(arguments.method, arguments.vary); });
+  const std::string method = arguments.method.empty() ? "bls-infobatch" : arguments.method;
+  const Sweep values = as_usage([&] { return training::parse_sweep(method, arguments.vary); });
   const ComparisonConfig config = new_config(arguments, values);
   const std::filesystem::path folder =
-      !arguments.out.empty() ? arguments.out
-                             : default_folder({"sweep", values.option, config.shared.data.name,
-                                               config.shared.model.name});
+      !arguments.comparison.out.empty()
+          ? arguments.comparison.out
+          : default_folder(
+                {"sweep", values.option, config.shared.data.name, config.shared.model.name});
   // Data first: a sweep whose data are missing must not leave a folder behind.
   const auto data = training::load_run_data(config.shared.data);
   // Before the folder is touched.
-  const Sweep all = arguments.overwrite ? values : training::extend_sweep(folder, values);
-  Comparison comparison = Comparison::create(
-      folder, config,
-      arguments.overwrite ? RunFolder::Existing::overwrite : RunFolder::Existing::refuse);
+  const Sweep all =
+      arguments.comparison.overwrite ? values : training::extend_sweep(folder, values);
+  Comparison comparison = Comparison::create(folder, config, arguments.comparison.existing());
   write_sweep(folder, all);
   show(std::move(comparison), data, arguments);
 }
@@ -120,22 +111,11 @@ void add_sweep(CLI::App& program) {
       .add_option("--vary", arguments->vary,
                   "an option of its score or policy, or delta, and the values: alpha=0.5,0.7,0.9")
       ->type_name("OPTION=VALUE,...");
-  command.add_option("--seeds", arguments->seeds, "one run per value and seed (default: 0 1 2)")
-      ->type_name("COUNT...");
-  command
-      .add_option("--baseline", arguments->baseline,
-                  "method that all values are compared with (default: full)")
-      ->type_name("NAME");
-  command
-      .add_option("--out", arguments->out,
-                  "folder of the sweep (default: runs/sweep-OPTION-DATA-MODEL)")
-      ->type_name("FOLDER");
-  command.add_option("--resume", arguments->resume, "continue the sweep in this folder")
-      ->type_name("FOLDER");
-  command.add_flag("--overwrite", arguments->overwrite,
-                   "replace a sweep that is in the folder, with all its runs");
-  command.add_flag("--json", arguments->json, "print the summary as JSON");
-  command.add_flag("--quiet", arguments->quiet, "print the table only");
+  arguments->comparison.add(command,
+                            {.noun = "sweep",
+                             .varied = "value",
+                             .baseline = "method that all values are compared with (default: full)",
+                             .default_folder = "runs/sweep-OPTION-DATA-MODEL"});
   arguments->flags.add(command, false);
   command.footer(
       "A comparison, see winnow compare, whose methods differ in one option. The same command\n"
@@ -146,7 +126,7 @@ void add_sweep(CLI::App& program) {
       "  winnow sweep --vary alpha=0,0.3,0.5,0.7,0.9 --seeds 0 1 2 --out runs/alpha\n"
       "  winnow sweep --method bls-seta --vary prune-ratio=0.1,0.3,0.5\n"
       "Exit code: 130 or 143 after Ctrl-C or SIGTERM.\n");
-  command.callback([arguments, &command] { sweep(*arguments, command); });
+  command.callback([arguments] { sweep(*arguments); });
 }
 
 }  // namespace winnow::cli
