@@ -17,7 +17,7 @@ QUESTIONS = {
     "noise": "A share of the training labels is wrong. trim leaves out the highest scores after 5 epochs; random methods "
     "save as many samples of the run. Does the score find the wrong labels?",
     "tail": "Class sizes fall exponentially, test data stay balanced, all methods prune the same share of the run. Does it "
-    "help to keep 80 % of every class in each epoch (`min_per_class`)?",
+    "help to keep 70 % of every class in each epoch (`min_per_class`)?",
     "homogeneous": "The same method with mixed batches, whose weights are right on average only, and with batches of one "
     "weight each, whose weights are exact.",
 }
@@ -37,8 +37,8 @@ PAIRS = {
         ("trim", "blr-trim"),
     ],
     "tail": [
-        ("random-dynamic:min-per-class=0.8", "random-dynamic"),
-        ("bls-infobatch:min-per-class=0.8", "bls-infobatch"),
+        ("random-dynamic:min-per-class=0.7", "random-dynamic"),
+        ("bls-infobatch:min-per-class=0.7", "bls-infobatch"),
     ],
     "homogeneous": [
         ("bls-infobatch:homogeneous=1", "bls-infobatch"),
