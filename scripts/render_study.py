@@ -20,6 +20,10 @@ TITLES = {"fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
 MAIN = ["full", "random-dynamic", "infobatch", "seta", "bls-infobatch", "bls-seta"]
 POLICIES = {"infobatch": "InfoBatch", "seta": "SeTa"}
 DEFAULT_ALPHA = 0.7
+PROCESSES = (
+    "The runs of the first table again, each on two processes with half of every batch (Gloo, replicated scores). Difference: "
+    "two processes minus one, in points, paired by seed, with its 95 % interval."
+)
 
 
 def collect(folder, results):
@@ -205,6 +209,9 @@ def page(results, with_plots):
     for name in study_parts.TITLES:
         if name in results:
             text += part(name, results[name], with_plots)
+    if "processes" in results and "fashion-mnist" in results:
+        text += ["", "## Two processes against one", "", PROCESSES, "", setup(results["processes"]), ""]
+        text += [study_parts.processes(results["fashion-mnist"], results["processes"])]
     return "\n".join(text) + "\n"
 
 

@@ -8,6 +8,7 @@ QUANTILES = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
 TITLES = {
     "budget": "Clean data, equal budget",
     "noise": "Wrong labels",
+    "memorized": "Wrong labels, known by heart",
     "tail": "Long-tailed classes",
     "homogeneous": "Homogeneous against mixed batches",
 }
@@ -16,6 +17,8 @@ QUESTIONS = {
     "budget": "All methods prune the same share of the run (`target_prune`). Does it matter how the samples are chosen?",
     "noise": "A share of the training labels is wrong. trim leaves out the highest scores after 5 epochs; random methods "
     "save as many samples of the run. Does the score find the wrong labels?",
+    "memorized": "As before, with fewer samples and more epochs: without pruning, the model ends up knowing the wrong labels by "
+    "heart.",
     "tail": "Class sizes fall exponentially, test data stay balanced, all methods prune the same share of the run. Does it "
     "help to keep 70 % of every class in each epoch (`min_per_class`)?",
     "homogeneous": "The same method with mixed batches, whose weights are right on average only, and with batches of one "
@@ -32,6 +35,14 @@ PAIRS = {
     ],
     "noise": [
         ("blr-trim", "random-dynamic"),
+        ("blr-trim:prune-ratio=0.36,step=0.5", "random-dynamic"),
+        ("blr-trim", "bls-trim"),
+        ("bls-trim", "random-dynamic"),
+        ("trim", "blr-trim"),
+    ],
+    "memorized": [
+        ("blr-trim", "random-dynamic"),
+        ("blr-trim:prune-ratio=0.36,step=0.5", "random-dynamic"),
         ("blr-trim", "bls-trim"),
         ("bls-trim", "random-dynamic"),
         ("trim", "blr-trim"),
@@ -103,3 +114,18 @@ def conditions(result):
     if data.get("imbalance", 1) < 1:
         parts.append(f"the last class {100 * data['imbalance']:g} % of its size")
     return "; ".join(parts)
+
+
+def processes(one, two):
+    """The methods that were run on one process and on two: accuracy of both and the paired difference."""
+    lines = ["| method | 1 process | 2 processes | difference |", "|---|--:|--:|--:|"]
+    for row in two["summary"]["rows"]:
+        single = find(one, row["method"])
+        if single is None:
+            continue
+        difference = paired(row, single)
+        lines.append(
+            f"| {row['method']} | {100 * single['accuracy_mean']:.2f} | {100 * row['accuracy_mean']:.2f} "
+            f"| {100 * difference['mean']:+.2f} [{100 * difference['low']:+.2f}, {100 * difference['high']:+.2f}] |"
+        )
+    return "\n".join(lines)

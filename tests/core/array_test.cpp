@@ -10,7 +10,7 @@
 namespace winnow {
 namespace {
 
-constexpr std::size_t kLarge = std::size_t{8} << 20U;  // bytes; large blocks are kept for reuse
+constexpr std::size_t kLarge = std::size_t{6} << 20U;  // bytes; large blocks are kept for reuse
 
 // With sanitizers every block is fresh.
 #ifndef WINNOW_SANITIZED
@@ -44,7 +44,7 @@ TEST(Array, BlocksInUseNeverOverlap) {
   std::mt19937 random(1);
   std::vector<Array<std::uint8_t>> arrays;
   std::vector<std::uint8_t> marks;
-  for (int step = 0; step < 400; ++step) {
+  for (int step = 0; step < 100; ++step) {
     if (arrays.size() < 6 && random() % 3 != 0) {
       const std::size_t size = 1 + random() % kLarge;
       marks.push_back(static_cast<std::uint8_t>(random()));
