@@ -2,7 +2,7 @@
 """Renders docs/analysis.md and its plots from benchmarks/results/analysis-*.json.
 
 With --collect RUN the analysis.json and config.json of a recorded run are first copied to
-benchmarks/results/analysis-DATA.json. Tables stand between `<!-- begin NAME -->` and `<!-- end NAME -->`; with --plots,
+benchmarks/results/analysis-DATA.json; the folder of a sweep goes to sweep-OPTION.json. Tables stand between `<!-- begin NAME -->` and `<!-- end NAME -->`; with --plots,
 docs/analysis/*.svg are drawn too (needs Debian's python3-matplotlib).
 """
 
@@ -32,6 +32,22 @@ def collect(run, command):
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"written: {path.relative_to(ROOT)}")
+
+
+def collect_sweep(folder, command):
+    """Copies the summary of a sweep."""
+    sweep = json.loads((folder / "sweep.json").read_text())
+    config = json.loads(next(iter(sorted(folder.glob("*/config.json")))).read_text())
+    result = {
+        "command": command,
+        "environment": config["environment"],
+        "sweep": sweep,
+        "compare": json.loads((folder / "compare.json").read_text()),
+        "summary": json.loads((folder / "summary.json").read_text()),
+    }
+    path = RESULTS / f"sweep-{sweep['option']}.json"
+    path.write_text(json.dumps(rounded(result), indent=1) + "\n")
     print(f"written: {path.relative_to(ROOT)}")
 
 
@@ -159,6 +175,26 @@ def cost_table():
     return table(header, rows) + f"\n\nMade by {cost['command']}, {cost['note']}."
 
 
+def sweep_table():
+    path = RESULTS / "sweep-alpha.json"
+    if not path.exists():
+        return None
+    result = json.loads(path.read_text())
+    rows = []
+    for row in result["summary"]["rows"]:
+        difference = row["difference"]
+        rows.append(
+            [
+                row["method"].rpartition("=")[2],
+                f"{100 * row['accuracy_mean']:.2f} ± {100 * row['accuracy_deviation']:.2f}",
+                "-" if difference is None
+                else f"{100 * difference['mean']:+.2f} [{100 * difference['low']:+.2f}, {100 * difference['high']:+.2f}]",
+                f"{100 * row['pruned_share']:.1f} %",
+            ]
+        )
+    return table(["alpha", "accuracy", "difference to full", "pruned"], rows) + f"\n\nMade by `{result['command']}`."
+
+
 def plot(results):
     """Spectra, one sample and fidelity, as SVG."""
     import matplotlib
@@ -216,6 +252,7 @@ def render(results):
         "spectra": spectra_table(results),
         "ratios": ratio_table(results),
         "fidelity": fidelity_table(results),
+        "sweep": sweep_table(),
         "cost": cost_table(),
     }
     text = PAGE.read_text()
@@ -234,7 +271,9 @@ def main():
     parser.add_argument("--command", help="the command that made RUN", default="winnow train --record")
     parser.add_argument("--plots", action="store_true")
     arguments = parser.parse_args()
-    if arguments.collect:
+    if arguments.collect and (arguments.collect / "sweep.json").exists():
+        collect_sweep(arguments.collect, arguments.command)
+    elif arguments.collect:
         collect(arguments.collect, arguments.command)
     results = load()
     render(results)

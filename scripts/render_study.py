@@ -195,7 +195,8 @@ def page(results, with_plots):
         "",
         "Made by `make study` and `scripts/render_study.py`; do not edit. Accuracy: test accuracy after the last epoch, in",
         "percent, mean ± sample deviation over the seeds. Difference: in points, paired by seed, with its 95 % interval",
-        "(Student). An interval that includes 0 means that these seeds show no difference, not that there is none.",
+        "(Student). An interval that includes 0 means that these seeds show no difference, not that there is none. Times are those",
+        "of a shared machine and vary by some 10 %; accuracies and pruned shares do not depend on it.",
     ]
     for name, result in main_results(results):
         title = TITLES[name]
