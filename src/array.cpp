@@ -27,9 +27,9 @@ void* allocate_fresh(std::size_t bytes) {
   return block;
 }
 
-// Blocks in use and blocks kept. Together they never take more than 17/16 of what was once in use at
-// the same time, and nothing is kept once nothing is in use. Without the sixteenth, a bitmap that
-// does not quite fit would drive out the order of the plan before, which is worth far more.
+// Blocks in use and blocks kept. Together they never take more than 17/16 of what was once in use
+// at the same time, and nothing is kept once nothing is in use. Without the sixteenth, a bitmap
+// that does not quite fit would drive out the order of the plan before, which is worth far more.
 class BlockPool {
  public:
   void* allocate(std::size_t bytes) {
