@@ -24,7 +24,7 @@ struct ProcessGroupOptions {
   std::string host = "127.0.0.1";  // of the store; rank 0 runs it, unless the launcher does
   std::uint16_t port = 29500;
   bool has_agent_store = false;  // the launcher (torchrun) runs the store
-  std::string prefix = "";       // of all keys in the store: another one for every restart
+  std::string prefix;            // of all keys in the store: another one for every restart
   // How long to wait for other ranks, also when the group is made.
   std::chrono::milliseconds time_limit = kDefaultTimeLimit;
 };
