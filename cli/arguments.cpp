@@ -108,7 +108,7 @@ void add_delta(CLI::App& command, std::optional<double>& target) {
 }
 
 void require_memory(double bytes, std::string_view what) {
-  const double pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
+  const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
   const double physical = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
   const double available = std::min(physical, container_memory());
   if (available > 0.0 && bytes > available) {

@@ -65,7 +65,7 @@ std::vector<HistogramBin> histogram(std::span<const float> scores, std::size_t n
   bins.back().high = max;
   for (const float value : values) {
     const double place = std::floor((static_cast<double>(value) - limits.low) / step);
-    const double last = static_cast<double>(num_bins - 1);
+    const auto last = static_cast<double>(num_bins - 1);
     ++bins[static_cast<std::size_t>(std::clamp(place, 0.0, last))].count;
   }
   return bins;
