@@ -44,7 +44,9 @@ class Reconstruction final : public Scorer {
     if (loss <= 0.0) return false;
     const auto indices = observation.indices;
     if (scratch_.size() < indices.size()) scratch_.resize(indices.size());
+    constexpr std::size_t kAhead = 16;  // a value is asked for before it is needed
     for (std::size_t k = 0; k < indices.size(); ++k) {
+      if (k + kAhead < indices.size()) __builtin_prefetch(&factors_[indices[k + kAhead]], 1);
       const float factor = factors_[indices[k]];
       scratch_[k] = factor == factor ? factor : 1.0F;
     }
