@@ -6,7 +6,7 @@ result, because times differ from machine to machine and from hour to hour.
 
   make bench                                   N up to 10,000,000, about six minutes
   make bench BENCH="--max-samples 1000000"     a table in about a minute
-  make bench BENCH="--max-samples 100000000 --save"   the whole table, and keep it in benchmarks/results
+  make bench BENCH="--max-samples 100000000 --billion --save"   the whole table, and keep it in benchmarks/results
 """
 
 import argparse

@@ -31,7 +31,7 @@ def performance(short):
     if path is None:
         return None
     result = json.loads(path.read_text())
-    command = f"`make bench BENCH=\"--max-samples 100000000 --save\"`, [{path.name}](/benchmarks/results/{path.name})"
+    command = f"`make bench BENCH=\"--max-samples 100000000 --billion --save\"`, [{path.name}](/benchmarks/results/{path.name})"
     return f"{report.short_table(result) if short else report.table(result)}\n\nMade by {command}."
 
 
