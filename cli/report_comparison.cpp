@@ -75,7 +75,7 @@ Run read_planned_run(const fs::path& folder, const std::string& label, std::uint
 
 // sweep.json, with the rows that its values have.
 nlohmann::ordered_json read_sweep(const fs::path& path, const std::vector<std::string>& labels) {
-  const std::string source = path.native();
+  const std::string& source = path.native();
   const json document = read_json(source);
   require_format(document, "winnow-sweep", source);
   const json& method = member(document, "method", source);
