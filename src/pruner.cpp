@@ -231,7 +231,7 @@ bool Pruner::book(const Observation& observation) {
 bool Pruner::is_planned(std::span<const std::uint32_t> indices) const {
   if (!plan_) return false;
   const std::span<const std::uint32_t> order = plan_->order();
-  const std::less_equal<const std::uint32_t*> before;
+  const std::less_equal<> before;
   return before(order.data(), indices.data()) &&
          before(indices.data() + indices.size(), order.data() + order.size());
 }

@@ -64,7 +64,7 @@ Array<std::uint32_t> group_by_weight(const Array<std::uint32_t>& order, const Bi
     out = std::copy_n(from + batch * batch_size, batch_size, out);
   }
   out = std::copy(parted.begin() + num_plain_batches * batch_size, middle, out);
-  const std::size_t num_left = static_cast<std::size_t>(result.end() - out);
+  const auto num_left = static_cast<std::size_t>(result.end() - out);
   std::copy_n(parted.end() - num_left, num_left, out);
   return result;
 }

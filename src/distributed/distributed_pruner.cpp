@@ -24,7 +24,7 @@ std::string describe(const detail::RankState& state) {
   fields.emplace_back("layout", to_text(distribution.layout));
   fields.emplace_back("remainder", distribution.remainder == Remainder::pad ? "pad" : "drop");
   std::string text;
-  for (const auto& [name, value] : fields) text += name + " " + value + "\n";
+  for (const auto& [name, value] : fields) text.append(name).append(" ").append(value).append("\n");
   return text;
 }
 

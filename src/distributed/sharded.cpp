@@ -55,7 +55,8 @@ OptionMap from_bytes(OptionMap names, std::span<const std::byte> bytes) {
 
 }  // namespace
 
-ShardedRank::ShardedRank(const PrunerOptions& options, std::shared_ptr<Communicator> communicator,
+ShardedRank::ShardedRank(const PrunerOptions& options,
+                         const std::shared_ptr<Communicator>& communicator,
                          const DistributedOptions& distribution)
     : RankState(Pruner(options_of_part(options, *communicator)), communicator, distribution),
       options_(pruner_.options()),
@@ -73,7 +74,7 @@ double ShardedRank::pruned_share() const {
 
 double ShardedRank::progress() const {
   if (!plan_) return 0.0;
-  const double size = static_cast<double>(begin_ + plan_->size());
+  const auto size = static_cast<double>(begin_ + plan_->size());
   const double share = size == 0.0 ? 1.0 : static_cast<double>(begin_ + position_) / size;
   return (static_cast<double>(plan_->epoch()) + share) / static_cast<double>(options_.num_epochs);
 }

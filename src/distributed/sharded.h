@@ -15,7 +15,7 @@ namespace winnow::detail {
 // statistics that they add up. pruner_ is over the part and knows samples by their place in it.
 class ShardedRank final : public RankState {
  public:
-  ShardedRank(const PrunerOptions& options, std::shared_ptr<Communicator> communicator,
+  ShardedRank(const PrunerOptions& options, const std::shared_ptr<Communicator>& communicator,
               const DistributedOptions& distribution);
 
   const PrunerOptions& options() const override { return options_; }
