@@ -13,7 +13,7 @@ namespace {
 std::string points(double fraction) { return fmt::format("{:.2f}", std::abs(100.0 * fraction)); }
 
 std::string signed_points(double fraction) {
-  const std::string text = points(fraction);
+  std::string text = points(fraction);
   if (text == "0.00") return text;
   return fmt::format("{}{}", fraction < 0.0 ? "−" : "+", text);
 }

@@ -149,7 +149,7 @@ class BucketScatter {
         std::uint32_t* const place = out + next[draws[k]]++;
         *place = positions[k];
         // Two cache lines ahead: a store that waits for its line holds up all that follow.
-        __builtin_prefetch(place + std::size_t{2 * 64} / sizeof(*place), 1);
+        __builtin_prefetch(place + 128 / sizeof(*place), 1);
       }
     });
   }

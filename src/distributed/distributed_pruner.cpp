@@ -37,7 +37,7 @@ std::unique_ptr<detail::RankState> make_state(const PrunerOptions& options,
   }
   return distribution.layout == Layout::replicated
              ? detail::make_replicated(options, std::move(communicator), distribution)
-             : detail::make_sharded(options, std::move(communicator), distribution);
+             : detail::make_sharded(options, communicator, distribution);
 }
 
 const RankPlan& running_plan(const detail::RankState& state) {

@@ -71,7 +71,7 @@ std::unique_ptr<RankState> make_replicated(const PrunerOptions& options,
                                            std::shared_ptr<Communicator> communicator,
                                            const DistributedOptions& distribution);
 std::unique_ptr<RankState> make_sharded(const PrunerOptions& options,
-                                        std::shared_ptr<Communicator> communicator,
+                                        const std::shared_ptr<Communicator>& communicator,
                                         const DistributedOptions& distribution);
 
 // First sample of a rank's part, the parts being as equal as can be; for rank == num_ranks the end.

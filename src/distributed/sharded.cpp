@@ -158,9 +158,9 @@ bool ShardedRank::is_mid_epoch() const {
 }
 
 std::unique_ptr<RankState> make_sharded(const PrunerOptions& options,
-                                        std::shared_ptr<Communicator> communicator,
+                                        const std::shared_ptr<Communicator>& communicator,
                                         const DistributedOptions& distribution) {
-  return std::make_unique<ShardedRank>(options, std::move(communicator), distribution);
+  return std::make_unique<ShardedRank>(options, communicator, distribution);
 }
 
 }  // namespace winnow::detail
