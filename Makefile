@@ -21,7 +21,7 @@ BENCH :=
 help:
 	@echo "make run    build everything and run the main job"
 	@echo "make test   build everything and run every test"
-	@echo "make build  build only; the program is $(BUILD)/bin/winnow"
+	@echo "make build  build only; the program is $(BUILD)/bin/tamis"
 	@echo "make data   fetch CIFAR-10 and MNIST into data/"
 	@echo "make study  the comparisons behind the tables (up to 2 hours, resumable)"
 	@echo "make bench  measure speed against floors and peers (BENCH=\"--help\" for options)"
@@ -35,8 +35,8 @@ build: setup
 	@cmake --build --preset $(PRESET)
 
 run: build
-	$(BUILD)/bin/winnow compare --preset quick --limit 20000 --seeds 0 1 --out runs/quick
-	$(BUILD)/bin/winnow report runs/quick --out runs/quick/report.html
+	$(BUILD)/bin/tamis compare --preset quick --limit 20000 --seeds 0 1 --out runs/quick
+	$(BUILD)/bin/tamis report runs/quick --out runs/quick/report.html
 
 test: build
 	@scripts/setup.sh $(TEST_PACKAGES)
@@ -54,7 +54,7 @@ data:
 
 study: build data
 	@scripts/setup.sh $(STUDY_PACKAGES)
-	scripts/study.sh $(BUILD)/bin/winnow runs/study
+	scripts/study.sh $(BUILD)/bin/tamis runs/study
 	scripts/render_study.py --collect runs/study --plots
 
 bench: build

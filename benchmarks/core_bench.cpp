@@ -1,7 +1,7 @@
 // Time of the core's operations and of the floors they are compared with. benchmarks/run.py runs
 // this program, puts the Python peers beside it and writes the table. By hand:
 //   build/bin/core_bench --benchmark_filter=/1000000$
-// WINNOW_BENCH_SCORES names a file of float32 scores, so that the peers see the same; without it
+// TAMIS_BENCH_SCORES names a file of float32 scores, so that the peers see the same; without it
 // the scores are gamma(2, 1).
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
@@ -19,14 +19,14 @@
 #include <string>
 #include <vector>
 
-#include "winnow/winnow.h"
+#include "tamis/tamis.h"
 
 namespace {
 
-using winnow::Array;
-using winnow::EpochPlan;
-using winnow::Pruner;
-using winnow::Spec;
+using tamis::Array;
+using tamis::EpochPlan;
+using tamis::Pruner;
+using tamis::Spec;
 
 constexpr double kSampleSeconds = 1e-9;
 
@@ -35,7 +35,7 @@ std::span<const float> scores_of(std::size_t n) {
   static Array<float> scores;
   if (scores.size() < n) {
     scores = Array<float>(n);
-    if (const char* path = std::getenv("WINNOW_BENCH_SCORES")) {
+    if (const char* path = std::getenv("TAMIS_BENCH_SCORES")) {
       std::ifstream file(path, std::ios::binary);
       file.read(reinterpret_cast<char*>(scores.data()),
                 static_cast<std::streamsize>(n * sizeof(float)));
@@ -67,7 +67,7 @@ void floor_memcpy(benchmark::State& state) {
 }
 
 // Random batches of a data set of n samples, as a shuffled epoch hands them out.
-EpochPlan random_plan(std::size_t n) { return {winnow::Selection::all(n), 1, 0, false}; }
+EpochPlan random_plan(std::size_t n) { return {tamis::Selection::all(n), 1, 0, false}; }
 
 // args: batch size, samples.
 void floor_random_writes(benchmark::State& state) {
@@ -132,7 +132,7 @@ void plan(benchmark::State& state, const Spec& policy, std::size_t homogeneous_b
 void plan_and_hand_out(benchmark::State& state, const Spec& policy) {
   const auto n = static_cast<std::size_t>(state.range(0));
   Pruner pruner = scored_pruner(n, policy);
-  std::vector<winnow::SampleIndex> batch(128);
+  std::vector<tamis::SampleIndex> batch(128);
   std::uint64_t epoch = 10;
   for (auto _ : state) {
     const EpochPlan& made = pruner.start_epoch(epoch++);
@@ -159,7 +159,7 @@ void std_shuffle(benchmark::State& state) {
 // A run in the middle of a pruned epoch: scores, kept and rescaled bits are all there.
 std::unique_ptr<Pruner> trained_pruner(std::size_t n) {
   auto pruner = std::make_unique<Pruner>(
-      winnow::PrunerOptions{.num_samples = n, .num_epochs = 10, .score = Spec{"batch-loss"}});
+      tamis::PrunerOptions{.num_samples = n, .num_epochs = 10, .score = Spec{"batch-loss"}});
   const auto order = random_plan(n);
   for (std::size_t at = 0; at < n; at += 1024) {
     const auto batch = order.order().subspan(at, std::min<std::size_t>(1024, n - at));
@@ -170,8 +170,8 @@ std::unique_ptr<Pruner> trained_pruner(std::size_t n) {
 }
 
 std::filesystem::path state_path() {
-  const char* folder = std::getenv("WINNOW_BENCH_DIR");
-  return std::filesystem::path(folder != nullptr ? folder : ".") / "winnow_bench_state.safetensors";
+  const char* folder = std::getenv("TAMIS_BENCH_DIR");
+  return std::filesystem::path(folder != nullptr ? folder : ".") / "tamis_bench_state.safetensors";
 }
 
 void save(benchmark::State& state) {
@@ -213,7 +213,7 @@ void load(benchmark::State& state) {
 
 Spec with_half(std::string_view name) {
   Spec spec{std::string(name)};
-  for (const auto& option : winnow::find_policy(name).options) {
+  for (const auto& option : tamis::find_policy(name).options) {
     if (option.name == "prune_ratio") spec.options["prune_ratio"] = 0.5;
     if (option.name == "groups") spec.options["groups"] = 10;
     if (option.name == "window_scale") spec.options["window_scale"] = 0.5;
@@ -231,7 +231,7 @@ void register_all(std::int64_t max_samples) {
     };
     add("memcpy", floor_memcpy);
     add("std_shuffle", std_shuffle);
-    for (const auto& info : winnow::registered_policies()) {
+    for (const auto& info : tamis::registered_policies()) {
       add("plan/" + std::string(info.name),
           [spec = with_half(info.name)](benchmark::State& state) { plan(state, spec); });
     }
@@ -261,7 +261,7 @@ void register_all(std::int64_t max_samples) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* max_samples = std::getenv("WINNOW_BENCH_MAX_SAMPLES");
+  const char* max_samples = std::getenv("TAMIS_BENCH_MAX_SAMPLES");
   register_all(max_samples != nullptr ? std::atoll(max_samples) : 1'000'000);
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;

@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "winnow/winnow.h"
+#include "tamis/tamis.h"
 
 namespace {
 
@@ -35,8 +35,8 @@ int main(int argc, char** argv) {
   const auto n = static_cast<std::size_t>(std::atoll(argv[1]));
   const std::string score = argc == 4 ? argv[3] : "batch-loss";
 
-  winnow::Pruner pruner(
-      {.num_samples = n, .num_epochs = 10, .policy = {argv[2]}, .score = winnow::Spec{score}});
+  tamis::Pruner pruner(
+      {.num_samples = n, .num_epochs = 10, .policy = {argv[2]}, .score = tamis::Spec{score}});
   auto start = Clock::now();
   const auto& first = pruner.start_epoch(0);
   const double first_plan = seconds_since(start);

@@ -1,6 +1,6 @@
 """The same jobs in plain numpy, scikit-learn and torch, the way research code does them.
 
-Each function does what winnow's core does for one batch or one epoch: a list of kept indices, numpy's
+Each function does what tamis's core does for one batch or one epoch: a list of kept indices, numpy's
 choice and shuffle, scikit-learn's KMeans with n_init=10, groups collected in Python.
 """
 
@@ -85,7 +85,7 @@ def randperm_seconds(num_samples, repeats):
 
 
 def torch_state_seconds(scores, path, repeats):
-    """torch.save (synced, as winnow's is) and torch.load of the scores and one float weight each."""
+    """torch.save (synced, as tamis's is) and torch.load of the scores and one float weight each."""
     import os
 
     state = {"scores": torch.from_numpy(scores), "weights": torch.ones(len(scores))}

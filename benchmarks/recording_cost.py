@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Measures what `winnow train --record` costs: the same run with and without it, in turn.
+"""Measures what `tamis train --record` costs: the same run with and without it, in turn.
 
-Usage: recording_cost.py WINNOW [--repeats N] [train options...]; the options must not have --record or --out. Writes
+Usage: recording_cost.py TAMIS [--repeats N] [train options...]; the options must not have --record or --out. Writes
 benchmarks/results/recording-cost.json. Times are processor time of the whole command, which other work on the machine
 disturbs less than its duration; the least of the repeats counts.
 """
@@ -22,9 +22,9 @@ def used():
     return usage.ru_utime + usage.ru_stime
 
 
-def train(winnow, options, folder):
+def train(tamis, options, folder):
     before = used()
-    subprocess.run([winnow, "train", "--quiet", *options, "--out", folder], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([tamis, "train", "--quiet", *options, "--out", folder], check=True, stdout=subprocess.DEVNULL)
     return used() - before
 
 
@@ -34,7 +34,7 @@ def size_of(folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("winnow")
+    parser.add_argument("tamis")
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--record", default="10000", help="samples to record")
     arguments, options = parser.parse_known_args()
@@ -42,14 +42,14 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         scratch = pathlib.Path(name)
         for k in range(arguments.repeats):
-            plain.append(train(arguments.winnow, options, scratch / f"plain{k}"))
-            recorded.append(train(arguments.winnow, [*options, "--record", arguments.record], scratch / f"recorded{k}"))
+            plain.append(train(arguments.tamis, options, scratch / f"plain{k}"))
+            recorded.append(train(arguments.tamis, [*options, "--record", arguments.record], scratch / f"recorded{k}"))
             print(f"{plain[-1]:.2f} s without, {recorded[-1]:.2f} s with", file=sys.stderr)
         config = json.loads((scratch / "recorded0" / "config.json").read_text())
         size = size_of(scratch / "recorded0" / "record")
     training = config["training"]
     result = {
-        "command": f"`benchmarks/recording_cost.py build/bin/winnow --repeats {arguments.repeats} "
+        "command": f"`benchmarks/recording_cost.py build/bin/tamis --repeats {arguments.repeats} "
         f"--record {arguments.record} {' '.join(options)}`",
         "note": "processor time of the whole command, the least of the repeats, with and without in turn",
         "environment": config["environment"],

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Measures winnow's core against its floors and against plain Python, and prints one table of ratios.
+"""Measures tamis's core against its floors and against plain Python, and prints one table of ratios.
 
 Everything is measured in one run on one core, on the same scores; the ratios, not the times, are the
 result, because times differ from machine to machine and from hour to hour.
@@ -38,8 +38,8 @@ def run_core(args, scores_path, folder, max_samples):
 
 def run_part(args, part, scores_path, folder, max_samples):
     result_path = pathlib.Path(folder) / "core.json"
-    environment = dict(os.environ, WINNOW_BENCH_SCORES=str(scores_path), WINNOW_BENCH_DIR=folder,
-                       WINNOW_BENCH_MAX_SAMPLES=str(max_samples))
+    environment = dict(os.environ, TAMIS_BENCH_SCORES=str(scores_path), TAMIS_BENCH_DIR=folder,
+                       TAMIS_BENCH_MAX_SAMPLES=str(max_samples))
     command = [str(ROOT / args.build / "bin" / "core_bench"), f"--benchmark_min_time={args.min_time}",
                f"--benchmark_repetitions={args.repetitions}",
                "--benchmark_enable_random_interleaving=true",
@@ -93,7 +93,7 @@ def run_memory(args, sizes):
 
 def run_package(args, folder):
     """What the Python package costs on top of the core, if it was built."""
-    if not (ROOT / args.build / "python" / "winnow").exists():
+    if not (ROOT / args.build / "python" / "tamis").exists():
         return {}
     path = pathlib.Path(folder) / "package.json"
     command = [sys.executable, str(ROOT / "benchmarks" / "python" / "overhead.py"), "--build", args.build,

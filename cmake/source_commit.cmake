@@ -6,7 +6,7 @@ if(Git_FOUND)
   execute_process(COMMAND ${GIT_EXECUTABLE} -C ${SOURCE_DIR} rev-parse HEAD
                   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 endif()
-set(text "#pragma once\n#define WINNOW_COMMIT \"${commit}\"\n")
+set(text "#pragma once\n#define TAMIS_COMMIT \"${commit}\"\n")
 set(previous "")
 if(EXISTS ${OUTPUT})
   file(READ ${OUTPUT} previous)

@@ -4,7 +4,7 @@
 
 #include <iostream>
 
-#include "winnow/libtorch/handler.h"
+#include "tamis/libtorch/handler.h"
 
 // Points in the plane; the class is the quadrant, and one label in ten is wrong.
 struct Quadrants : torch::data::datasets::Dataset<Quadrants> {
@@ -32,10 +32,10 @@ int main() {
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
 
   // 1: what to prune with: InfoBatch on the batch loss.
-  winnow::libtorch::Handler handler({.num_samples = *dataset.size(),
-                                     .num_epochs = num_epochs,
-                                     .policy = {"infobatch"},
-                                     .score = winnow::Spec{"batch-loss"}});
+  tamis::libtorch::Handler handler({.num_samples = *dataset.size(),
+                                    .num_epochs = num_epochs,
+                                    .policy = {"infobatch"},
+                                    .score = tamis::Spec{"batch-loss"}});
   // 2: the data set and the sampler, for the loader.
   auto loader =
       torch::data::make_data_loader(handler.wrap(dataset), handler.sampler(options), options);

@@ -56,7 +56,7 @@ function page({script, style}) {
   const parts = {'script-hash': `sha256-${hash}`, script, style};
   const html = read('src/page.html')
                    .replace(/\{\{(script-hash|script|style)\}\}/g, (_, name) => parts[name]);
-  for (const place of ['{{winnow-title}}', '{{winnow-data}}']) {
+  for (const place of ['{{tamis-title}}', '{{tamis-data}}']) {
     if (html.split(place).length !== 2) throw new Error(`the page must have ${place} once`);
   }
   return html.replace('<head>', () => `<head>\n${licences()}`) + '\n';
@@ -75,13 +75,13 @@ function cppSource(html) {
     }
     lines.push(`    "${line}"`);
   }
-  return '// Made from report/ by build.mjs.\n#include "report_template.h"\n\n' +
-      'namespace winnow::cli {\n\n' +
+  return '// Made from report/ by build.mjs.\n#include "program/report/template.h"\n\n' +
+      'namespace tamis::cli {\n\n' +
       'namespace {\n\n' +
       `constexpr char kPage[] =\n${lines.join('\n')};\n\n` +
       '}  // namespace\n\n' +
       'std::string_view report_template() { return {kPage, sizeof(kPage) - 1}; }\n\n' +
-      '}  // namespace winnow::cli\n';
+      '}  // namespace tamis::cli\n';
 }
 
 function write(path, text) {

@@ -200,7 +200,7 @@ def plot(results):
     import matplotlib
 
     matplotlib.use("svg")
-    matplotlib.rcParams.update({"svg.hashsalt": "winnow", "svg.fonttype": "none", "font.size": 9})
+    matplotlib.rcParams.update({"svg.hashsalt": "tamis", "svg.fonttype": "none", "font.size": 9})
     from matplotlib import pyplot
 
     def save(figure, name):
@@ -268,7 +268,7 @@ def render(results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collect", metavar="RUN", type=pathlib.Path)
-    parser.add_argument("--command", help="the command that made RUN", default="winnow train --record")
+    parser.add_argument("--command", help="the command that made RUN", default="tamis train --record")
     parser.add_argument("--plots", action="store_true")
     arguments = parser.parse_args()
     if arguments.collect and (arguments.collect / "sweep.json").exists():

@@ -234,7 +234,7 @@ def plot(results, folder):
     matplotlib.use("svg")
     from matplotlib import pyplot
 
-    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "winnow", "axes.grid": True, "grid.alpha": 0.3})
+    pyplot.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "tamis", "axes.grid": True, "grid.alpha": 0.3})
     folder.mkdir(parents=True, exist_ok=True)
     for name in study_parts.TITLES:
         if name in results:

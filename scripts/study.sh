@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The comparisons behind the tables of docs/study.md. Stopped and started again it goes on where it stopped.
 # Usage: scripts/study.sh PROGRAM [FOLDER [FLAG...]]; further flags go to every comparison.
-# WINNOW_STUDY="noise tail" makes these parts only; the parts are:
+# TAMIS_STUDY="noise tail" makes these parts only; the parts are:
 #   main         the README's table: a fifth of Fashion-MNIST with the ablation (no average, alpha from 0.5 to 0.95), and a
 #                fifth of CIFAR-10
 #   budget       clean data, all methods prune the same share of the run
@@ -16,7 +16,7 @@ program=$1
 folder=${2:-runs/study}
 shift $(($# < 2 ? $# : 2))
 flags=(--threads 1 "$@")
-parts=${WINNOW_STUDY:-main noise memorized homogeneous budget tail processes}
+parts=${TAMIS_STUDY:-main noise memorized homogeneous budget tail processes}
 
 wanted() { [[ " $parts " == *" $1 "* ]]; }
 

@@ -49,9 +49,9 @@ def update_microseconds(num_samples, batch_size, num_updates, in_loader):
     import torch
     from torch.utils.data import DataLoader
 
-    import winnow
+    import tamis
 
-    handler = winnow.prune(Batches(num_samples), "bls-infobatch", epochs=100)
+    handler = tamis.prune(Batches(num_samples), "bls-infobatch", epochs=100)
     loader = handler.batch_sampler(batch_size)
     if in_loader:
         loader = DataLoader(handler, batch_sampler=loader, collate_fn=len)
@@ -82,9 +82,9 @@ def update_microseconds(num_samples, batch_size, num_updates, in_loader):
 
 def python_plan_seconds(scores, policy, options, repeats):
     """Least time from the end of an epoch to the first index of the next one."""
-    import winnow
+    import tamis
 
-    handler = winnow.prune(range(len(scores)), policy, epochs=repeats + 1, delta=1.0, **options)
+    handler = tamis.prune(range(len(scores)), policy, epochs=repeats + 1, delta=1.0, **options)
     handler.update(scores, indices=range(len(scores)))
     least = float("inf")
     for epoch in range(1, repeats + 1):
@@ -98,13 +98,13 @@ def python_plan_seconds(scores, policy, options, repeats):
 def core_plan_seconds(build, scores, policy, repeats):
     program = build / "bin" / "core_bench"
     if not program.exists():
-        sys.exit(f"overhead.py: {program} is missing; configure with -DWINNOW_BENCHMARKS=ON")
+        sys.exit(f"overhead.py: {program} is missing; configure with -DTAMIS_BENCHMARKS=ON")
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "scores.f32"
         scores.tofile(path)
         result = pathlib.Path(folder) / "result.json"
-        environment = dict(os.environ, WINNOW_BENCH_SCORES=str(path),
-                           WINNOW_BENCH_MAX_SAMPLES=str(len(scores)))
+        environment = dict(os.environ, TAMIS_BENCH_SCORES=str(path),
+                           TAMIS_BENCH_MAX_SAMPLES=str(len(scores)))
         subprocess.run(
             [str(program), f"--benchmark_filter=^plan/{policy}/{len(scores)}",
              "--benchmark_min_time=0.02", f"--benchmark_repetitions={repeats}",
@@ -168,12 +168,12 @@ def main():
 
     import torch
 
-    import winnow
+    import tamis
 
     figures = measure(args)
     print(table(figures))
     if args.json:
-        versions = {"winnow": winnow.__version__, "torch": torch.__version__,
+        versions = {"tamis": tamis.__version__, "torch": torch.__version__,
                     "python": platform.python_version(), "machine": platform.platform()}
         result = {"versions": versions, "figures": figures}
         args.json.write_text(json.dumps(result, indent=1) + "\n")

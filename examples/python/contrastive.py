@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-import winnow
+import tamis
 
 
 class Pairs(Dataset):
@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--size", type=int, default=2000)
     args = parser.parse_args()
     torch.manual_seed(0)
-    handler = winnow.BLR(winnow.InfoBatch(Pairs(args.size), epochs=args.epochs)).proxy()
+    handler = tamis.BLR(tamis.InfoBatch(Pairs(args.size), epochs=args.epochs)).proxy()
     loader = DataLoader(handler, batch_sampler=handler.batch_sampler(64, drop_last=True))
     encoder = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 16))
     optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)

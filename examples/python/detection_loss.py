@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset
 
-import winnow
+import tamis
 
 
 class Boxes(Dataset):
@@ -51,7 +51,7 @@ def main():
     parser.add_argument("--size", type=int, default=2000)
     args = parser.parse_args()
     torch.manual_seed(0)
-    handler = winnow.prune(Boxes(args.size), "bls-seta", epochs=args.epochs)
+    handler = tamis.prune(Boxes(args.size), "bls-seta", epochs=args.epochs)
     loader = DataLoader(handler, sampler=handler.sampler, batch_size=32, collate_fn=collate)
     network = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 20))
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)

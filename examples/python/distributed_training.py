@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 
-import winnow
+import tamis
 
 
 def make_data(size):
@@ -31,7 +31,7 @@ def main():
     torch.manual_seed(0)
     train_set = make_data(args.size)
     # Made after init_process_group: every rank then trains on its share of each epoch.
-    handler = winnow.prune(train_set, "bls-infobatch", epochs=args.epochs)
+    handler = tamis.prune(train_set, "bls-infobatch", epochs=args.epochs)
     loader = DataLoader(handler, sampler=handler.sampler, batch_size=64)
     network = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)))
     optimizer, criterion = torch.optim.SGD(network.parameters(), lr=0.1), nn.CrossEntropyLoss()

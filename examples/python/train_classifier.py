@@ -1,4 +1,4 @@
-"""Trains a small network on Fashion-MNIST. The three lines that winnow needs are marked."""
+"""Trains a small network on Fashion-MNIST. The three lines that tamis needs are marked."""
 
 import argparse
 import gzip
@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-import winnow
+import tamis
 
 
 def read_fashion_mnist(folder, part, limit):
@@ -39,7 +39,7 @@ def main():
     torch.manual_seed(0)
     train_set = read_fashion_mnist(args.data, "train", args.limit)
     test_set = read_fashion_mnist(args.data, "t10k", 10_000)
-    handler = winnow.BLS(winnow.InfoBatch(train_set, epochs=args.epochs), alpha=0.7).proxy()  # 1
+    handler = tamis.BLS(tamis.InfoBatch(train_set, epochs=args.epochs), alpha=0.7).proxy()  # 1
     loader = DataLoader(handler, sampler=handler.sampler, batch_size=128,  # 2: not shuffle=True
                         num_workers=args.workers)
     network, criterion = make_network(), nn.CrossEntropyLoss()

@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace {
 
@@ -63,4 +63,4 @@ Losses::Losses(const py::object& object) {
   }
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

@@ -12,9 +12,9 @@
 #include <variant>
 #include <vector>
 
-#include "winnow/types.h"
+#include "tamis/types.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace py = pybind11;
 
@@ -75,4 +75,4 @@ py::array_t<T> view_as_numpy(std::span<const T> values, const py::handle& owner)
   return view;
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

@@ -11,9 +11,9 @@
 #include "arrays.h"
 #include "module.h"
 #include "pruner_options.h"
-#include "winnow/distributed_pruner.h"
+#include "tamis/distributed_pruner.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace {
 
@@ -255,4 +255,4 @@ void bind_distributed(py::module_& module) {
   bind_run(pruner);
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

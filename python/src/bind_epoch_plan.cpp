@@ -5,9 +5,9 @@
 
 #include "arrays.h"
 #include "module.h"
-#include "winnow/epoch_plan.h"
+#include "tamis/epoch_plan.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace {
 
@@ -87,4 +87,4 @@ void bind_epoch_plan(py::module_& module) {
           py::arg("indices"), "What the mean loss of a batch of these samples is multiplied by.");
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

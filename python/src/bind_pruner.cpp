@@ -13,9 +13,9 @@
 #include "module.h"
 #include "planned_batch.h"
 #include "pruner_options.h"
-#include "winnow/pruner.h"
+#include "tamis/pruner.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace {
 
@@ -227,4 +227,4 @@ void bind_pruner(py::module_& module) {
   bind_recording(pruner);
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

@@ -9,9 +9,9 @@
 
 #include "arrays.h"
 #include "module.h"
-#include "winnow/pruner.h"
+#include "tamis/pruner.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace {
 
@@ -74,4 +74,4 @@ void bind_recording(py::class_<Pruner>& pruner) {
           py::call_guard<py::gil_scoped_release>(), "Puts every recorded step on disk.");
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "module.h"
-#include "winnow/registry.h"
+#include "tamis/registry.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace py = pybind11;
 
@@ -57,4 +57,4 @@ void bind_registry(py::module_& module) {
              "The registered policies by name: summary, default score and options.");
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

@@ -5,7 +5,7 @@
 
 #include "planned_batch.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace py = pybind11;
 
@@ -16,7 +16,7 @@ struct BoundPruner {
   Pruner* pruner = nullptr;
 };
 
-constexpr const char* kCapsuleName = "winnow.BoundPruner";
+constexpr const char* kCapsuleName = "tamis.BoundPruner";
 
 PyObject* call_step(PyObject* capsule, PyObject* const* arguments, Py_ssize_t num_arguments) {
   if (num_arguments != 3) {
@@ -67,4 +67,4 @@ py::object make_step_function(const py::object& pruner) {
   return py::reinterpret_steal<py::object>(PyCFunction_New(&step_definition, capsule.ptr()));
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

@@ -5,9 +5,9 @@
 
 #include <cstddef>
 
-#include "winnow/pruner.h"
+#include "tamis/pruner.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 // Books a mean loss on samples [begin, begin + count) of the running plan (fewer at its end), moves
 // the position past them and returns their mean weight.
@@ -17,4 +17,4 @@ double step(Pruner& pruner, std::size_t begin, std::size_t count, double mean_lo
 // arguments.
 pybind11::object make_step_function(const pybind11::object& pruner);
 
-}  // namespace winnow::python
+}  // namespace tamis::python

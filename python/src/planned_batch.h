@@ -8,9 +8,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "winnow/pruner.h"
+#include "tamis/pruner.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 inline const EpochPlan& running_plan(const Pruner& pruner) {
   if (pruner.plan() == nullptr) {
@@ -30,4 +30,4 @@ inline std::span<const std::uint32_t> planned_batch(const Pruner& pruner, std::s
   return order.subspan(begin, std::min(count, order.size() - begin));
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

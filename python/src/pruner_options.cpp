@@ -7,7 +7,7 @@
 
 #include "arrays.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 namespace {
 
@@ -78,4 +78,4 @@ PrunerOptions options_from_dict(const py::dict& options) {
       options["target_prune"].cast<std::optional<double>>());
 }
 
-}  // namespace winnow::python
+}  // namespace tamis::python

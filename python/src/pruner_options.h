@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
-#include "winnow/pruner.h"
+#include "tamis/pruner.h"
 
-namespace winnow::python {
+namespace tamis::python {
 
 PrunerOptions make_options(std::size_t num_samples, std::uint64_t num_epochs,
                            const std::string& policy, const OptionMap& policy_options,
@@ -25,4 +25,4 @@ PrunerOptions options_from_dict(const pybind11::dict& options);
 // The same keys as the arguments. Requires: every default is filled in.
 pybind11::dict options_as_dict(const PrunerOptions& options);
 
-}  // namespace winnow::python
+}  // namespace tamis::python

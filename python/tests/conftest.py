@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-import winnow
+import tamis
 from support import IndexDataset
 
 
@@ -30,7 +30,7 @@ def seeded():
 def missed_updates_are_errors():
     """Only tests about missed updates may see the warning."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error", winnow.MissedUpdateWarning)
+        warnings.simplefilter("error", tamis.MissedUpdateWarning)
         yield
 
 
@@ -40,6 +40,6 @@ def make_handler():
 
     def make(size=103, epochs=4, dataset=None, **options):
         data = IndexDataset(size) if dataset is None else dataset
-        return winnow.prune(data, "bls-infobatch", epochs=epochs, **options)
+        return tamis.prune(data, "bls-infobatch", epochs=epochs, **options)
 
     return make

@@ -31,13 +31,13 @@ import torch
 from torch.utils.data import DataLoader
 
 import support
-import winnow
+import tamis
 from support import ExpectedScores, IndexDataset, assert_scores, make_loader, train_epoch
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 3, 7, 16, 100, 200, 300])
 def test_weights_are_1_in_annealing_for_any_number_of_epochs(epochs):
-    pruner = winnow.Pruner(64, epochs, policy="infobatch", score="last-batch-loss")
+    pruner = tamis.Pruner(64, epochs, policy="infobatch", score="last-batch-loss")
     for epoch in range(epochs):
         pruner.start_epoch(epoch)
         is_pruned = epoch + 1 <= 0.875 * epochs
@@ -53,7 +53,7 @@ def test_weights_are_1_in_annealing_for_any_number_of_epochs(epochs):
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
 def test_indices_are_exact_beyond_2_to_the_24_and_for_half_precision_losses(dtype):
     size = 2**24 + 8
-    handler = winnow.prune(range(size), "bls-infobatch", epochs=1)
+    handler = tamis.prune(range(size), "bls-infobatch", epochs=1)
     chosen = [2**24 + 1, 257, 2**24 + 3]
     handler.update(torch.tensor(1.5, dtype=dtype), indices=torch.tensor(chosen))
     assert np.flatnonzero(~np.isnan(handler.scores)).tolist() == sorted(chosen)
@@ -154,7 +154,7 @@ def test_the_global_random_state_is_neither_read_nor_written(make_handler):
 
 @pytest.mark.parametrize("value", [0.1, 1.0, 0.7, 1e-3, 3.3])
 def test_constant_scores_prune_nothing(value):
-    handler = winnow.prune(IndexDataset(1003), "bls-infobatch", epochs=8)
+    handler = tamis.prune(IndexDataset(1003), "bls-infobatch", epochs=8)
     for _ in range(3):
         seen = 0
         for indices, _ in make_loader(handler, batch_size=100):
@@ -165,7 +165,7 @@ def test_constant_scores_prune_nothing(value):
 
 
 def test_unscored_samples_are_kept_and_do_not_count_in_the_mean():
-    handler = winnow.prune(IndexDataset(100), policy="infobatch", score="last-batch-loss", epochs=8)
+    handler = tamis.prune(IndexDataset(100), policy="infobatch", score="last-batch-loss", epochs=8)
     for i in range(50):
         handler.update(torch.tensor(10.0 + i), indices=[i])
     handler.set_epoch(1)
@@ -187,7 +187,7 @@ def test_iterating_again_does_not_advance_the_epoch(make_handler):
 
 @pytest.mark.parametrize("distinct", [1, 2, 4])
 def test_fewer_distinct_scores_than_groups_make_fewer_groups(distinct):
-    handler = winnow.prune(
+    handler = tamis.prune(
         IndexDataset(100), policy="seta", score="last-batch-loss", epochs=8, groups=5
     )
     for i in range(100):

@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import BatchSampler, DataLoader
 
 import support
-import winnow
+import tamis
 from support import ExpectedScores, assert_scores, make_loader, train_epoch
 
 WRAPPERS = {
@@ -357,5 +357,5 @@ def test_nothing_of_torch_is_patched():
     for owner in (dataloader._BaseDataLoaderIter, dataloader.DataLoader, sampler.BatchSampler):
         for value in vars(owner).values():
             if callable(value) and hasattr(value, "__module__"):
-                assert not str(value.__module__).startswith("winnow")
-    assert winnow.Sampler is not sampler.Sampler
+                assert not str(value.__module__).startswith("tamis")
+    assert tamis.Sampler is not sampler.Sampler

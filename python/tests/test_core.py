@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from winnow import EpochPlan, Pruner, policies, scores
+from tamis import EpochPlan, Pruner, policies, scores
 
 
 @pytest.fixture
@@ -234,12 +234,12 @@ def test_the_registry_lists_every_option():
 def test_the_core_does_not_need_torch():
     code = (
         "import sys; sys.modules['torch'] = None\n"
-        "import winnow\n"
-        "pruner = winnow.Pruner(10, 2, score='batch-loss')\n"
+        "import tamis\n"
+        "pruner = tamis.Pruner(10, 2, score='batch-loss')\n"
         "pruner.start_epoch(0)\n"
         "pruner.observe([1, 2], 1.5)\n"
         "try:\n"
-        "    winnow.prune\n"
+        "    tamis.prune\n"
         "except ImportError:\n"
         "    print('without torch')\n"
     )

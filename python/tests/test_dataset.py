@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
-import winnow
+import tamis
 from support import BatchedIndexDataset, IndexDataset, make_loader
 
 
@@ -35,7 +35,7 @@ def test_batched_fetching_is_there_only_if_the_data_set_has_it(make_handler):
 
 def test_sequences_and_tensor_data_sets_can_be_wrapped():
     for data in (list("abcdefgh"), range(8), TensorDataset(torch.arange(8))):
-        handler = winnow.prune(data, "bls-infobatch", epochs=1)
+        handler = tamis.prune(data, "bls-infobatch", epochs=1)
         assert len(next(iter(make_loader(handler)))) in (1, 8)
 
 
@@ -46,9 +46,9 @@ def test_what_is_not_a_map_style_data_set_is_refused():
 
     for wrong in (Stream(), iter([1, 2]), 5):
         with pytest.raises(TypeError, match="dataset must have len"):
-            winnow.InfoBatch(wrong, epochs=1)
+            tamis.InfoBatch(wrong, epochs=1)
     with pytest.raises(ValueError, match="num_samples"):
-        winnow.InfoBatch([], epochs=1)
+        tamis.InfoBatch([], epochs=1)
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_what_is_not_a_map_style_data_set_is_refused():
 )
 def test_wrong_arguments_are_refused_by_name(options, message):
     with pytest.raises(ValueError, match=message):
-        winnow.InfoBatch(IndexDataset(10), **{"epochs": 2, **options})
+        tamis.InfoBatch(IndexDataset(10), **{"epochs": 2, **options})

@@ -16,11 +16,11 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader
 
-import winnow
+import tamis
 from support import IndexDataset, batch_loss
 
 SIZE = 103
-EXAMPLES = pathlib.Path(os.environ["WINNOW_EXAMPLES"])
+EXAMPLES = pathlib.Path(os.environ["TAMIS_EXAMPLES"])
 
 
 def free_port():
@@ -78,7 +78,7 @@ def train_epoch(handler, loader, trained=None):
 
 
 def make(seed=0, epochs=4, **options):
-    handler = winnow.prune(IndexDataset(SIZE), "bls-infobatch", epochs=epochs, seed=seed, **options)
+    handler = tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=epochs, seed=seed, **options)
     return handler, DataLoader(handler, sampler=handler.sampler, batch_size=8)
 
 
@@ -135,7 +135,7 @@ def resume(rank, state, layout):
 def test_another_number_of_ranks_goes_on_with_the_same_samples():
     state = run_ranks(2, train, "replicated", 3)[0][1]
     selected = [set().union(*run_ranks(size, resume, state, "replicated")) for size in (2, 3)]
-    single = winnow.Pruner(SIZE, 4, score="batch-loss", seed=0)
+    single = tamis.Pruner(SIZE, 4, score="batch-loss", seed=0)
     single.deserialize(state)
     single.start_epoch(3)
     assert selected[0] == selected[1] == set(int(i) for i in single.plan.order)

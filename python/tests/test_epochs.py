@@ -8,7 +8,7 @@ import torch
 from torch.utils.data import DataLoader
 
 import support
-import winnow
+import tamis
 from support import ExpectedScores, make_loader, train_epoch
 from test_booking import LOADERS
 
@@ -133,7 +133,7 @@ def test_one_cycle_reaches_its_end_exactly(make_handler):
     optimizer = torch.optim.SGD([parameter], lr=1.0)
     unpruned = 4 * math.ceil(103 / 8)
     one_cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=unpruned)
-    schedule = winnow.lr_by_progress(one_cycle, handler)
+    schedule = tamis.lr_by_progress(one_cycle, handler)
     steps = 0
     for _ in range(4):
         for indices, _ in make_loader(handler):
@@ -148,10 +148,10 @@ def test_one_cycle_reaches_its_end_exactly(make_handler):
 
 def test_the_schedule_of_an_unpruned_run_is_the_usual_one(make_handler):
     def rates(step_with_progress):
-        handler = winnow.prune(support.IndexDataset(104), "none", epochs=3)
+        handler = tamis.prune(support.IndexDataset(104), "none", epochs=3)
         optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(()))], lr=1.0)
         cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=3 * 13)
-        schedule = winnow.lr_by_progress(cosine, handler) if step_with_progress else cosine
+        schedule = tamis.lr_by_progress(cosine, handler) if step_with_progress else cosine
         seen = []
         for _ in range(3):
             for indices, _ in make_loader(handler):
@@ -169,13 +169,13 @@ def test_lr_by_progress_refuses_what_it_cannot_drive(make_handler):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(()))], lr=1.0)
     plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
     with pytest.raises(TypeError, match="count steps"):
-        winnow.lr_by_progress(plateau, make_handler())
+        tamis.lr_by_progress(plateau, make_handler())
     step = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10)
     with pytest.raises(ValueError, match="total_steps"):
-        winnow.lr_by_progress(step, make_handler())
+        tamis.lr_by_progress(step, make_handler())
     cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
     with pytest.raises(ValueError, match=r"own \(10\)"):
-        winnow.lr_by_progress(cycle, make_handler(), total_steps=11)
+        tamis.lr_by_progress(cycle, make_handler(), total_steps=11)
 
 
 def test_a_loader_with_a_fixed_generator_gives_the_same_batches(make_handler):

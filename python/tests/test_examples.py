@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-EXAMPLES = pathlib.Path(os.environ["WINNOW_EXAMPLES"])
+EXAMPLES = pathlib.Path(os.environ["TAMIS_EXAMPLES"])
 ARGUMENTS = {
     "train_classifier.py": ["--epochs", "3", "--limit", "3000"],
     "detection_loss.py": ["--epochs", "3", "--size", "500"],

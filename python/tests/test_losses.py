@@ -5,9 +5,9 @@ import pytest
 import torch
 
 import support
-import winnow
+import tamis
 from support import ExpectedScores, IndexDataset, assert_scores, make_loader
-from winnow import _losses
+from tamis import _losses
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def test_the_given_loss_is_not_changed(pruned_handler):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
 def test_losses_per_sample_give_the_mean_of_the_weighted_ones(dtype):
-    handler = winnow.InfoBatch(IndexDataset(103), epochs=4)
+    handler = tamis.InfoBatch(IndexDataset(103), epochs=4)
     for _ in range(2):
         for indices, values in make_loader(handler, num_workers=2):
             losses = values.to(dtype).requires_grad_()
@@ -128,7 +128,7 @@ def test_what_is_not_a_loss_is_refused_and_nothing_is_booked(make_handler, loss,
 
 
 def test_a_mean_given_to_a_score_that_needs_sample_losses_is_refused():
-    for make in (winnow.InfoBatch, winnow.SeTa):
+    for make in (tamis.InfoBatch, tamis.SeTa):
         handler = make(IndexDataset(20), epochs=2)
         for step, (indices, values) in enumerate(make_loader(handler)):
             with pytest.raises(ValueError, match="sample-loss needs one loss per sample.*BLS"):
@@ -155,7 +155,7 @@ def test_losses_that_are_not_finite_are_counted_and_not_booked(make_handler, bad
 
 
 def test_one_bad_sample_loss_skips_its_batch_only():
-    handler = winnow.InfoBatch(IndexDataset(24), epochs=2)
+    handler = tamis.InfoBatch(IndexDataset(24), epochs=2)
     for step, (indices, values) in enumerate(make_loader(handler)):
         if step == 1:
             values[3] = float("nan")

@@ -1,19 +1,19 @@
-"""python -m winnow."""
+"""python -m tamis."""
 
 import subprocess
 import sys
 
-import winnow
-from winnow import __main__ as program
+import tamis
+from tamis import __main__ as program
 
 
 def test_the_module_prints_version_methods_and_a_passing_check():
     result = subprocess.run(
-        [sys.executable, "-m", "winnow"], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "tamis"], capture_output=True, text=True, timeout=120
     )
     assert result.returncode == 0, result.stderr
-    assert f"winnow {winnow.__version__}" in result.stdout
-    for name in [*winnow.policies(), *winnow.scores()]:
+    assert f"tamis {tamis.__version__}" in result.stdout
+    for name in [*tamis.policies(), *tamis.scores()]:
         assert name in result.stdout
     assert "core: ok" in result.stdout
     assert "DataLoader: ok" in result.stdout
@@ -21,7 +21,7 @@ def test_the_module_prints_version_methods_and_a_passing_check():
 
 def test_one_part_can_be_asked_for(capsys):
     assert program.main(["version"]) == 0
-    assert capsys.readouterr().out == f"winnow {winnow.__version__}\n"
+    assert capsys.readouterr().out == f"tamis {tamis.__version__}\n"
     assert program.main(["methods"]) == 0
     assert "first-batch-loss" in capsys.readouterr().out
 

@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import support
-import winnow
+import tamis
 from support import IndexDataset, make_loader
 
 
-@pytest.mark.parametrize("method", winnow.methods())
+@pytest.mark.parametrize("method", tamis.methods())
 def test_every_method_trains(method):
-    handler = winnow.prune(IndexDataset(64), method, epochs=3)
+    handler = tamis.prune(IndexDataset(64), method, epochs=3)
     per_sample = handler._run.pruner.needs_sample_losses
     for _ in range(3):
         for indices, values in make_loader(handler):
@@ -24,10 +24,10 @@ def test_every_method_trains(method):
     assert handler.progress == 1.0
 
 
-@pytest.mark.parametrize("score", winnow.scores())
-@pytest.mark.parametrize("policy", winnow.policies())
+@pytest.mark.parametrize("score", tamis.scores())
+@pytest.mark.parametrize("policy", tamis.policies())
 def test_every_score_goes_with_every_policy(score, policy):
-    handler = winnow.prune(IndexDataset(64), policy=policy, score=score, epochs=2)
+    handler = tamis.prune(IndexDataset(64), policy=policy, score=score, epochs=2)
     assert handler.options["score"] == score
     assert handler.options["policy"] == policy
     for indices, values in make_loader(handler):
@@ -36,31 +36,31 @@ def test_every_score_goes_with_every_policy(score, policy):
 
 
 def test_the_papers_lines_are_the_named_method():
-    by_class = winnow.BLS(winnow.InfoBatch(IndexDataset(64), epochs=20), alpha=0.7).proxy()
-    by_name = winnow.prune(IndexDataset(64), "bls-infobatch", epochs=20)
+    by_class = tamis.BLS(tamis.InfoBatch(IndexDataset(64), epochs=20), alpha=0.7).proxy()
+    by_name = tamis.prune(IndexDataset(64), "bls-infobatch", epochs=20)
     assert str(by_class.options) == str(by_name.options)
-    assert isinstance(by_class, winnow.InfoBatch)
-    by_class = winnow.BLR(winnow.SeTa(IndexDataset(64), epochs=20)).proxy()
-    by_name = winnow.prune(IndexDataset(64), "BLR_SeTa", epochs=20)
+    assert isinstance(by_class, tamis.InfoBatch)
+    by_class = tamis.BLR(tamis.SeTa(IndexDataset(64), epochs=20)).proxy()
+    by_name = tamis.prune(IndexDataset(64), "BLR_SeTa", epochs=20)
     assert by_class.options == by_name.options
 
 
 def test_the_defaults_of_the_classes_are_those_of_the_registry():
-    for make, policy in ((winnow.InfoBatch, "infobatch"), (winnow.SeTa, "seta")):
+    for make, policy in ((tamis.InfoBatch, "infobatch"), (tamis.SeTa, "seta")):
         parameters = inspect.signature(make).parameters
-        for option in winnow.policies()[policy]["options"]:
+        for option in tamis.policies()[policy]["options"]:
             assert parameters[option["name"]].default == option["default"]
-        named = winnow.prune(IndexDataset(64), policy, epochs=20)
+        named = tamis.prune(IndexDataset(64), policy, epochs=20)
         assert make(IndexDataset(64), epochs=20).options == named.options
-    for make, score in ((winnow.BLS, "batch-loss"), (winnow.BLR, "reconstruction")):
+    for make, score in ((tamis.BLS, "batch-loss"), (tamis.BLR, "reconstruction")):
         parameters = inspect.signature(make).parameters
-        for option in winnow.scores()[score]["options"]:
+        for option in tamis.scores()[score]["options"]:
             default = parameters[option["name"]].default
             assert default == option["default"] or default == "first-batch-loss"
 
 
 def test_options_reach_the_score_and_the_policy():
-    handler = winnow.prune(
+    handler = tamis.prune(
         IndexDataset(64),
         "bls-seta",
         epochs=20,
@@ -80,7 +80,7 @@ def test_options_reach_the_score_and_the_policy():
 
 def test_prune_ratio_is_the_fraction_removed():
     for method, kept in (("random", 70), ("random-dynamic", 70), ("bls-seta", 70)):
-        handler = winnow.prune(
+        handler = tamis.prune(
             IndexDataset(100), method, epochs=2, prune_ratio=0.3, delta=1.0
         )
         assert len(handler.sampler) == kept
@@ -106,24 +106,24 @@ def test_prune_ratio_is_the_fraction_removed():
 )
 def test_wrong_methods_and_options_are_refused_by_name(arguments, error, message):
     with pytest.raises(error, match=message):
-        winnow.prune(IndexDataset(64), epochs=2, **arguments)
+        tamis.prune(IndexDataset(64), epochs=2, **arguments)
 
 
 def test_a_proxy_takes_a_handler_that_has_not_started():
     with pytest.raises(TypeError, match="takes a handler"):
-        winnow.BLS(IndexDataset(10))
-    handler = winnow.InfoBatch(IndexDataset(10), epochs=2)
+        tamis.BLS(IndexDataset(10))
+    handler = tamis.InfoBatch(IndexDataset(10), epochs=2)
     with pytest.raises(ValueError, match="alpha must be in"):
-        winnow.BLS(handler, alpha=2.0)
+        tamis.BLS(handler, alpha=2.0)
     next(iter(handler.sampler))
     with pytest.raises(ValueError, match="must not have started"):
-        winnow.BLS(handler)
+        tamis.BLS(handler)
 
 
 def test_bls_starts_from_the_score_that_it_is_told():
     for initial, first in (("first-batch-loss", 2.0), ("zero", 0.6), (1.0, 1.3)):
-        handler = winnow.BLS(
-            winnow.InfoBatch(IndexDataset(4), epochs=2), 0.7, initial_score=initial
+        handler = tamis.BLS(
+            tamis.InfoBatch(IndexDataset(4), epochs=2), 0.7, initial_score=initial
         ).proxy()
         handler.update(torch.tensor(2.0), indices=[0])
         assert handler.scores[0] == pytest.approx(first)
@@ -132,7 +132,7 @@ def test_bls_starts_from_the_score_that_it_is_told():
 
 def test_the_seed_decides_the_plans():
     def order(seed):
-        handler = winnow.prune(IndexDataset(64), "none", epochs=2, seed=seed)
+        handler = tamis.prune(IndexDataset(64), "none", epochs=2, seed=seed)
         return list(handler.sampler)
 
     assert order(1) == order(1)
@@ -141,7 +141,7 @@ def test_the_seed_decides_the_plans():
 
 
 def test_losses_that_can_be_negative_are_skipped_by_blr():
-    handler = winnow.BLR(winnow.InfoBatch(IndexDataset(16), epochs=2)).proxy()
+    handler = tamis.BLR(tamis.InfoBatch(IndexDataset(16), epochs=2)).proxy()
     for step, (indices, _) in enumerate(make_loader(handler)):
         handler.update(support.batch_loss(indices) * (1 if step == 0 else -1))
     assert handler.num_observations == 1

@@ -6,11 +6,11 @@ import pytest
 import torch
 
 import support
-import winnow
+import tamis
 from support import ExpectedScores, assert_scores, make_loader, train_epoch
 from test_booking import LOADERS, WRAPPERS
 
-pytestmark = pytest.mark.filterwarnings("ignore::winnow.MissedUpdateWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tamis.MissedUpdateWarning")
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +80,7 @@ def test_missed_updates_are_warned_of_once(make_handler):
         warnings.simplefilter("always")
         for _ in range(3):
             train_epoch(handler, loader, expected, skip=(1, 3))
-    caught = [w for w in caught if w.category is winnow.MissedUpdateWarning]
+    caught = [w for w in caught if w.category is tamis.MissedUpdateWarning]
     assert len(caught) == 1
     assert "1 delivered batch" in str(caught[0].message)
     assert handler.num_missed_updates == 6

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-import winnow
+import tamis
 from support import IndexDataset, batch_loss, indices_of, make_loader
 
 SIZE = 403
@@ -27,7 +27,7 @@ def train(handler, epochs, batch_size=16, mode="sampler"):
 @pytest.mark.parametrize("mode", ["sampler", "batch_sampler"])
 @pytest.mark.parametrize("method", ["bls-infobatch", "blr-infobatch"])
 def test_homogeneous_batches_have_one_weight_each(mode, method):
-    handler = winnow.prune(
+    handler = tamis.prune(
         IndexDataset(SIZE), method, epochs=4, delta=1.0, homogeneous=True, batch_size=16
     )
     epochs = train(handler, 4, mode=mode)
@@ -36,7 +36,7 @@ def test_homogeneous_batches_have_one_weight_each(mode, method):
 
 
 def test_homogeneous_batches_are_weighted_exactly():
-    handler = winnow.prune(
+    handler = tamis.prune(
         IndexDataset(SIZE), "bls-infobatch", epochs=3, homogeneous=True, batch_size=16
     )
     train(handler, 1)
@@ -52,8 +52,8 @@ def test_homogeneous_batches_are_weighted_exactly():
 
 def test_homogeneous_batches_need_the_loaders_batch_size():
     with pytest.raises(ValueError, match="homogeneous batches need batch_size="):
-        winnow.prune(IndexDataset(SIZE), "bls-infobatch", epochs=3, homogeneous=True)
-    handler = winnow.prune(
+        tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=3, homogeneous=True)
+    handler = tamis.prune(
         IndexDataset(SIZE), "bls-infobatch", epochs=3, homogeneous=True, batch_size=16
     )
     with pytest.raises(ValueError, match=r"batch_size \(16\).*batches of 32"):
@@ -64,7 +64,7 @@ def test_homogeneous_batches_need_the_loaders_batch_size():
 @pytest.mark.parametrize("as_array", [list, np.array, torch.tensor])
 def test_the_class_floor_keeps_its_share_of_every_class(as_array):
     labels = [i % 13 - 3 for i in range(SIZE)]
-    handler = winnow.prune(
+    handler = tamis.prune(
         IndexDataset(SIZE),
         "bls-infobatch",
         epochs=4,
@@ -83,38 +83,38 @@ def test_the_class_floor_keeps_its_share_of_every_class(as_array):
 
 def test_labels_must_fit():
     with pytest.raises(ValueError, match="labels for min_per_class must be as many as samples"):
-        winnow.prune(
+        tamis.prune(
             IndexDataset(SIZE), "bls-infobatch", epochs=4, min_per_class=0.1, labels=[1, 2]
         )
     with pytest.raises(TypeError):
-        winnow.prune(
+        tamis.prune(
             IndexDataset(2), "bls-infobatch", epochs=4, min_per_class=0.1, labels=[0.5, 1.0]
         )
     with pytest.raises(ValueError, match="32-bit"):
-        winnow.prune(
+        tamis.prune(
             IndexDataset(2), "bls-infobatch", epochs=4, min_per_class=0.1, labels=[1, 2**40]
         )
 
 
 def test_the_target_is_met():
-    handler = winnow.prune(IndexDataset(SIZE), "bls-infobatch", epochs=12, target_prune=0.3)
+    handler = tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=12, target_prune=0.3)
     train(handler, 12)
     assert abs(handler.pruned_share - 0.3) < 0.005
 
 
 def test_a_target_out_of_reach_is_told_once():
-    handler = winnow.prune(IndexDataset(SIZE), "bls-infobatch", epochs=8, target_prune=0.6)
-    with pytest.warns(winnow.TargetWarning, match="target_prune is 0.6") as caught:
+    handler = tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=8, target_prune=0.6)
+    with pytest.warns(tamis.TargetWarning, match="target_prune is 0.6") as caught:
         train(handler, 8)
-    assert len([w for w in caught if w.category is winnow.TargetWarning]) == 1
+    assert len([w for w in caught if w.category is tamis.TargetWarning]) == 1
     assert handler.pruned_share < 0.595
     with pytest.raises(ValueError, match="target_prune must be at most"):
-        winnow.prune(IndexDataset(SIZE), "bls-infobatch", epochs=8, target_prune=0.9)
+        tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=8, target_prune=0.9)
 
 
 def test_proxies_states_and_copies_keep_the_options():
-    handler = winnow.BLR(
-        winnow.InfoBatch(
+    handler = tamis.BLR(
+        tamis.InfoBatch(
             IndexDataset(SIZE),
             epochs=6,
             batch_size=16,
@@ -131,8 +131,8 @@ def test_proxies_states_and_copies_keep_the_options():
     assert handler.options["labels"].tolist() == [i % 5 for i in range(SIZE)]  # numbered
     train(handler, 2)
     twin = copy.deepcopy(handler)
-    other = winnow.BLR(
-        winnow.InfoBatch(
+    other = tamis.BLR(
+        tamis.InfoBatch(
             IndexDataset(SIZE),
             epochs=6,
             batch_size=16,

@@ -10,7 +10,7 @@ import random
 import pytest
 
 import support
-import winnow
+import tamis
 from support import ExpectedScores, IndexDataset, assert_scores, make_loader
 
 AHEAD = {
@@ -46,7 +46,7 @@ class RandomLoop:
         self.start()
 
     def start(self):
-        self.handler = winnow.prune(IndexDataset(self.size), self.method, epochs=self.epochs)
+        self.handler = tamis.prune(IndexDataset(self.size), self.method, epochs=self.epochs)
         options = {"num_workers": self.num_workers}
         if self.num_workers > 0 and self.random.random() < 0.5:
             options["persistent_workers"] = True
@@ -120,14 +120,14 @@ def run(seed, num_workers):
     loop.check()
 
 
-@pytest.mark.filterwarnings("ignore::winnow.MissedUpdateWarning")
+@pytest.mark.filterwarnings("ignore::tamis.MissedUpdateWarning")
 @pytest.mark.parametrize("block", range(10))
 def test_bookings_are_exact_in_random_loops(block):
     for seed in range(40 * block, 40 * (block + 1)):
         run(seed, num_workers=0)
 
 
-@pytest.mark.filterwarnings("ignore::winnow.MissedUpdateWarning")
+@pytest.mark.filterwarnings("ignore::tamis.MissedUpdateWarning")
 @pytest.mark.parametrize("seed", range(12))
 def test_bookings_are_exact_in_random_loops_with_workers(seed):
     run(1000 + seed, num_workers=2)

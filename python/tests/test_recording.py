@@ -8,12 +8,12 @@ import pytest
 import torch
 
 import support
-import winnow
+import tamis
 from support import IndexDataset, make_loader
 
 
 def make_handler(size=100, epochs=3):
-    return winnow.prune(IndexDataset(size), method="bls-infobatch", epochs=epochs)
+    return tamis.prune(IndexDataset(size), method="bls-infobatch", epochs=epochs)
 
 
 def train(handler, epochs, per_sample=False, stop=None):

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import support
-import winnow
+import tamis
 from support import IndexDataset, make_loader
 from test_booking import LOADERS, WRAPPERS
 
@@ -121,7 +121,7 @@ def test_a_state_is_made_of_tensors(make_handler):
     "change, message",
     [
         (lambda s: s.pop("pruner"), "not a handler's state"),
-        (lambda s: s.update(version=torch.tensor(99)), "newer winnow"),
+        (lambda s: s.update(version=torch.tensor(99)), "newer tamis"),
         (lambda s: s.update(pruner=s["pruner"][:-9]), ""),
         (lambda s: s["pruner"][-9:].fill_(7), ""),
     ],
@@ -171,7 +171,7 @@ def test_a_handler_and_its_loader_can_be_copied_in_the_middle_of_an_epoch(make_h
 def test_a_worker_gets_the_data_set_without_the_scores(make_handler):
     import multiprocessing.context
 
-    handler = winnow.prune(IndexDataset(100_000), "bls-infobatch", epochs=2)
+    handler = tamis.prune(IndexDataset(100_000), "bls-infobatch", epochs=2)
     popen = object()
     multiprocessing.context.set_spawning_popen(popen)
     try:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-import winnow
+import tamis
 
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 SIZE = 4000
@@ -36,8 +36,8 @@ class Training:
         one_cycle = torch.optim.lr_scheduler.OneCycleLR(
             self.optimizer, max_lr=0.2, total_steps=EPOCHS * SIZE // 64
         )
-        self.handler = winnow.prune(train_set, method, epochs=EPOCHS)
-        self.schedule = winnow.lr_by_progress(one_cycle, self.handler)
+        self.handler = tamis.prune(train_set, method, epochs=EPOCHS)
+        self.schedule = tamis.lr_by_progress(one_cycle, self.handler)
         self.loader = DataLoader(
             self.handler,
             sampler=self.handler.sampler,

@@ -23,8 +23,8 @@ function subtitle(report: ReportDocument): string {
   const date =
       new Date(report.created)
           .toLocaleString('en-GB', {dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC'});
-  return `${plural(methods.size, 'method')}, ${plural(runs, 'run')} · ${date} UTC · winnow ${
-      report.winnow}`;
+  return `${plural(methods.size, 'method')}, ${plural(runs, 'run')} · ${date} UTC · tamis ${
+      report.tamis}`;
 }
 
 function comparisonArticle(
@@ -59,7 +59,7 @@ function build(report: ReportDocument): void {
       h('main', {}, navigation(report),
         ...report.comparisons.map(
             (comparison, index) => comparisonArticle(comparison, index, hasHeadings))),
-      h('footer', {}, `Written by winnow ${report.winnow}. Charts by Apache ECharts.`));
+      h('footer', {}, `Written by tamis ${report.tamis}. Charts by Apache ECharts.`));
 }
 
 startTheme();

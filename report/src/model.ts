@@ -1,11 +1,11 @@
 // The document that the program puts into the page; cli/report_data.cpp writes it.
 
 export interface ReportDocument {
-  format: 'winnow-report';
+  format: 'tamis-report';
   format_version: number;
   title: string;
   created: string;
-  winnow: string;
+  tamis: string;
   comparisons: Comparison[];
 }
 
@@ -94,7 +94,7 @@ export interface Run {
   config: {environment?: Record<string, Value>; [group: string]: unknown};
 }
 
-// analysis.json of `winnow analyze`; cli/analysis_json.cpp writes it. A number that is not defined
+// analysis.json of `tamis analyze`; cli/analysis_json.cpp writes it. A number that is not defined
 // is null.
 export interface Analysis {
   name: string;
@@ -147,11 +147,11 @@ export interface ScoreFidelity {
 }
 
 export function readDocument(): ReportDocument {
-  const text = document.getElementById('winnow-data')?.textContent ?? '';
+  const text = document.getElementById('tamis-data')?.textContent ?? '';
   const data = JSON.parse(text) as ReportDocument;
-  if (data.format !== 'winnow-report' || data.format_version !== 1) {
+  if (data.format !== 'tamis-report' || data.format_version !== 1) {
     throw new Error(
-        `data must be winnow-report version 1, got ${data.format} ${data.format_version}`);
+        `data must be tamis-report version 1, got ${data.format} ${data.format_version}`);
   }
   return data;
 }

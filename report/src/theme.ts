@@ -3,7 +3,7 @@
 export type ThemeName = 'light'|'dark';
 type Choice = ThemeName|'auto';
 
-const kStorageKey = 'winnow-report-theme';
+const kStorageKey = 'tamis-report-theme';
 const systemDark = window.matchMedia('(prefers-color-scheme: dark)');
 const listeners: (() => void)[] = [];
 let choice: Choice = stored();

@@ -4,11 +4,11 @@
 #include <stdexcept>
 #include <utility>
 
-#include "detail/check.h"
+#include "base/check.h"
 
-namespace winnow::libtorch::detail {
+namespace tamis::libtorch::detail {
 
-using winnow::detail::concat;
+using tamis::detail::concat;
 
 namespace {
 
@@ -293,4 +293,4 @@ void BatchTracker::drop_finished() {
   if (shape_ && first_ == num_total_) position_ = order_.size();
 }
 
-}  // namespace winnow::libtorch::detail
+}  // namespace tamis::libtorch::detail

@@ -26,11 +26,11 @@
 #include <thread>
 #include <vector>
 
-#include "winnow/libtorch/indexed.h"
-#include "winnow/libtorch/sampler.h"
-#include "winnow/types.h"
+#include "tamis/libtorch/indexed.h"
+#include "tamis/libtorch/sampler.h"
+#include "tamis/types.h"
 
-namespace winnow::libtorch::detail {
+namespace tamis::libtorch::detail {
 
 // Thread-safe. Passes are started, asked for batches and updated from one thread.
 class BatchTracker {
@@ -125,4 +125,4 @@ class BatchTracker {
   std::size_t updated_position_ = 0;  // position_ after the last update
 };
 
-}  // namespace winnow::libtorch::detail
+}  // namespace tamis::libtorch::detail

@@ -1,25 +1,25 @@
-#include "winnow/libtorch/handler.h"
+#include "tamis/libtorch/handler.h"
 
 #include <torch/torch.h>
 
 #include <cstring>
 #include <stdexcept>
 
-#include "detail/check.h"
+#include "base/check.h"
 #include "libtorch/training_state.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 
-using winnow::detail::concat;
+using tamis::detail::concat;
 
 namespace {
 
-constexpr const char* kArchiveKey = "winnow";
+constexpr const char* kArchiveKey = "tamis";
 
 detail::LoaderShape shape_of(const torch::data::DataLoaderOptions& options) {
   const torch::data::FullDataLoaderOptions full(options);
-  winnow::detail::require(full.batch_size >= 1, "Handler", "batch_size", "at least 1",
-                          full.batch_size);
+  tamis::detail::require(full.batch_size >= 1, "Handler", "batch_size", "at least 1",
+                         full.batch_size);
   return {.batch_size = full.batch_size,
           .workers = full.workers,
           .max_jobs = full.max_jobs,
@@ -94,8 +94,8 @@ void Handler::load(const std::filesystem::path& path) {
 }
 
 void Handler::check_dataset_size(std::size_t size) const {
-  winnow::detail::require(size == pruner().num_samples(), "Handler", "size of the data set",
-                          concat("num_samples (", pruner().num_samples(), ")"), size);
+  tamis::detail::require(size == pruner().num_samples(), "Handler", "size of the data set",
+                         concat("num_samples (", pruner().num_samples(), ")"), size);
 }
 
 std::shared_ptr<detail::BatchTracker> Handler::tracker() const {
@@ -111,17 +111,17 @@ Sampler::Sampler(std::shared_ptr<detail::TrainingState> state,
 void Sampler::reset(detail::OptionalSize new_size) {
   if (new_size) {
     const std::size_t num_samples = state_->pruner().num_samples();
-    winnow::detail::require(*new_size == num_samples, "Sampler", "new_size",
-                            concat("num_samples (", num_samples, ")"), *new_size);
+    tamis::detail::require(*new_size == num_samples, "Sampler", "new_size",
+                           concat("num_samples (", num_samples, ")"), *new_size);
   }
   pass_ = state_->start_pass(shape_);
 }
 
 detail::OptionalBatch Sampler::next(std::size_t batch_size) {
-  winnow::detail::require(batch_size >= 1, "Sampler", "batch_size", "at least 1", batch_size);
-  winnow::detail::require(homogeneous_batch_size_ % batch_size == 0, "Sampler", "batch_size",
-                          concat("homogeneous_batch_size (", homogeneous_batch_size_, ")"),
-                          batch_size);
+  tamis::detail::require(batch_size >= 1, "Sampler", "batch_size", "at least 1", batch_size);
+  tamis::detail::require(homogeneous_batch_size_ % batch_size == 0, "Sampler", "batch_size",
+                         concat("homogeneous_batch_size (", homogeneous_batch_size_, ")"),
+                         batch_size);
   if (pass_ == 0) reset();
   if (pass_ != state_->tracker().pass()) {
     throw std::invalid_argument(
@@ -143,7 +143,7 @@ void Sampler::save(torch::serialize::OutputArchive& archive) const {
 void Sampler::load(torch::serialize::InputArchive& archive) {
   torch::Tensor tensor;
   if (!archive.try_read(kArchiveKey, tensor, /*is_buffer=*/true)) {
-    throw std::runtime_error("Sampler: the archive holds no winnow state");
+    throw std::runtime_error("Sampler: the archive holds no tamis state");
   }
   tensor = tensor.to(torch::kCPU).contiguous();
   const std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.data_ptr()),
@@ -170,4 +170,4 @@ BatchOrigin BatchInProgress::finish() {
 
 }  // namespace detail
 
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

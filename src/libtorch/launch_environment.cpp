@@ -3,14 +3,14 @@
 #include <stdexcept>
 #include <string>
 
-#include "detail/check.h"
-#include "winnow/libtorch/process_group.h"
+#include "base/check.h"
+#include "tamis/libtorch/process_group.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 
 namespace {
 
-using winnow::detail::concat;
+using tamis::detail::concat;
 
 struct Launcher {
   const char* rank;
@@ -67,4 +67,4 @@ std::optional<ProcessGroupOptions> process_group_from_environment() {
   return std::nullopt;
 }
 
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

@@ -1,15 +1,15 @@
 // Where LibTorch comes without Gloo's headers.
 #include <stdexcept>
 
-#include "winnow/libtorch/process_group.h"
+#include "tamis/libtorch/process_group.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 
 struct ProcessGroup::Connection {};
 
 ProcessGroup::ProcessGroup(const ProcessGroupOptions& options) : options_(options) {
   if (options.size == 1) return;
-  throw std::runtime_error("ProcessGroup: this winnow was built without Gloo, for one process");
+  throw std::runtime_error("ProcessGroup: this tamis was built without Gloo, for one process");
 }
 
 ProcessGroup::~ProcessGroup() = default;
@@ -22,4 +22,4 @@ std::vector<std::vector<std::byte>> ProcessGroup::gather(std::span<const std::by
   return {{bytes.begin(), bytes.end()}};
 }
 
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

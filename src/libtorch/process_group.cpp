@@ -1,4 +1,4 @@
-#include "winnow/libtorch/process_group.h"
+#include "tamis/libtorch/process_group.h"
 
 #include <torch/torch.h>
 
@@ -10,14 +10,14 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
-#include "detail/check.h"
+#include "base/check.h"
 #include "roll_call.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 
 namespace {
 
-using winnow::detail::concat;
+using tamis::detail::concat;
 
 // Shares of the time limit: for a call to end, and to find out afterwards who is missing.
 constexpr double kCallShare = 0.65;
@@ -50,7 +50,7 @@ c10::intrusive_ptr<c10d::Store> open_store(const ProcessGroupOptions& options) {
         settings.isServer ? "cannot listen at " : "rank 0 did not answer at ", options.host, ":",
         options.port, " within ", seconds(options.time_limit), ": ", brief(error.what())));
   }
-  return c10::make_intrusive<c10d::PrefixStore>("winnow/" + options.prefix, store);
+  return c10::make_intrusive<c10d::PrefixStore>("tamis/" + options.prefix, store);
 }
 
 std::shared_ptr<::gloo::transport::Device> make_device(const ProcessGroupOptions& options) {
@@ -76,11 +76,11 @@ struct ProcessGroup::Connection {
 
 ProcessGroup::ProcessGroup(const ProcessGroupOptions& options)
     : options_(options), connection_(std::make_unique<Connection>()) {
-  winnow::detail::require(options.size >= 1, "ProcessGroup", "size", "at least 1", options.size);
-  winnow::detail::require(options.rank < options.size, "ProcessGroup", "rank",
-                          concat("below size (", options.size, ")"), options.rank);
-  winnow::detail::require(options.time_limit.count() > 0, "ProcessGroup", "time_limit",
-                          "more than 0 ms", options.time_limit.count());
+  tamis::detail::require(options.size >= 1, "ProcessGroup", "size", "at least 1", options.size);
+  tamis::detail::require(options.rank < options.size, "ProcessGroup", "rank",
+                         concat("below size (", options.size, ")"), options.rank);
+  tamis::detail::require(options.time_limit.count() > 0, "ProcessGroup", "time_limit",
+                         "more than 0 ms", options.time_limit.count());
   if (options.size == 1) return;
   connection_->store = open_store(options);
   const auto missing =
@@ -183,4 +183,4 @@ std::vector<std::vector<std::byte>> ProcessGroup::gather(std::span<const std::by
   return all;
 }
 
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

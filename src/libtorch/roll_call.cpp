@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 
 namespace {
 
@@ -96,4 +96,4 @@ std::string list_ranks(const std::vector<std::size_t>& ranks) {
   return text;
 }
 
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

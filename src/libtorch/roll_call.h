@@ -8,7 +8,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 
 // Every rank that calls it is there. Waits for the others until all have come, or for `patience`.
 // Returns the ranks that did not come; nothing if the store itself does not answer. `name` must be
@@ -22,4 +22,4 @@ std::optional<std::vector<std::size_t>> call_roll(const c10::intrusive_ptr<c10d:
 // "1", "1 and 3", "1, 2 and 3".
 std::string list_ranks(const std::vector<std::size_t>& ranks);
 
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

@@ -4,11 +4,11 @@
 
 #include <stdexcept>
 
-#include "detail/check.h"
+#include "base/check.h"
 
-namespace winnow::libtorch::detail {
+namespace tamis::libtorch::detail {
 
-using winnow::detail::concat;
+using tamis::detail::concat;
 
 namespace {
 
@@ -105,7 +105,7 @@ void TrainingState::set_epoch(std::uint64_t epoch) {
 }
 
 std::size_t TrainingState::num_batches(std::size_t batch_size, bool drop_last) {
-  winnow::detail::require(batch_size >= 1, "Handler", "batch_size", "at least 1", batch_size);
+  tamis::detail::require(batch_size >= 1, "Handler", "batch_size", "at least 1", batch_size);
   settle();
   const EpochPlan* plan = pruner_.plan();
   if (plan != nullptr && !is_complete()) {
@@ -169,4 +169,4 @@ bool TrainingState::is_complete() const {
   return pruner_.plan() != nullptr && pruner_.position() == pruner_.plan()->size();
 }
 
-}  // namespace winnow::libtorch::detail
+}  // namespace tamis::libtorch::detail

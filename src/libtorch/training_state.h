@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "libtorch/batch_tracker.h"
-#include "winnow/pruner.h"
+#include "tamis/pruner.h"
 
-namespace winnow::libtorch::detail {
+namespace tamis::libtorch::detail {
 
 // Not thread-safe, apart from the tracker.
 class TrainingState {
@@ -62,4 +62,4 @@ class TrainingState {
   std::function<void(std::size_t, std::uint64_t)> callback_;
 };
 
-}  // namespace winnow::libtorch::detail
+}  // namespace tamis::libtorch::detail

@@ -1,14 +1,14 @@
-#include <winnow/winnow.h>
+#include <tamis/tamis.h>
 
 #include <algorithm>
 #include <cstdio>
 
 // Trains on nothing: samples with a high index have a high loss. InfoBatch must drop low ones only.
 int main() {
-  winnow::Pruner pruner({.num_samples = 1000,
-                         .num_epochs = 10,
-                         .policy = {"infobatch", {{"prune_ratio", 0.5}}},
-                         .score = winnow::Spec{"batch-loss"}});
+  tamis::Pruner pruner({.num_samples = 1000,
+                        .num_epochs = 10,
+                        .policy = {"infobatch", {{"prune_ratio", 0.5}}},
+                        .score = tamis::Spec{"batch-loss"}});
   for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
     const auto order = pruner.start_epoch(epoch).order();
     for (std::size_t k = 0; k < order.size(); ++k) {

@@ -12,6 +12,6 @@ run(${CMAKE_COMMAND} -G Ninja -S ${SOURCE_DIR} -B ${WORK_DIR}/build -DCMAKE_PREF
     -DCMAKE_CXX_FLAGS=${CXX_FLAGS} -DCMAKE_BUILD_TYPE=Release)
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 run(${WORK_DIR}/build/consumer)
-if(EXISTS ${prefix}/bin/winnow)
-  run(${prefix}/bin/winnow --version)
+if(EXISTS ${prefix}/bin/tamis)
+  run(${prefix}/bin/tamis --version)
 endif()

@@ -11,7 +11,7 @@
 #include "support/ranks.h"
 #include "support/scratch_folder.h"
 
-namespace winnow {
+namespace tamis {
 namespace {
 
 using std::chrono::milliseconds;
@@ -52,7 +52,7 @@ RankReport read_report(const ScratchFolder& folder, std::size_t rank) {
 }
 
 std::vector<std::string> command(const ScratchFolder& folder, std::vector<std::string> settings) {
-  settings.insert(settings.begin(), {WINNOW_RANK_PROCESS, folder.path().string()});
+  settings.insert(settings.begin(), {TAMIS_RANK_PROCESS, folder.path().string()});
   return settings;
 }
 
@@ -222,4 +222,4 @@ INSTANTIATE_TEST_SUITE_P(Each, Faults, testing::ValuesIn(faults()), [](const aut
 });
 
 }  // namespace
-}  // namespace winnow
+}  // namespace tamis

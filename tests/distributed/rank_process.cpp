@@ -11,13 +11,13 @@
 #include <string>
 
 #include "support/distributed_run.h"
-#include "winnow/libtorch/process_group.h"
+#include "tamis/libtorch/process_group.h"
 
 namespace {
 
-using winnow::Communicator;
-using winnow::DistributedPruner;
-using winnow::libtorch::ProcessGroup;
+using tamis::Communicator;
+using tamis::DistributedPruner;
+using tamis::libtorch::ProcessGroup;
 
 // Passes everything on, until it is told to die, or to hang, at one of the next calls.
 class DoomedRank final : public Communicator {
@@ -33,7 +33,7 @@ class DoomedRank final : public Communicator {
   }
 
  private:
-  void reduce(std::span<std::int64_t> numbers, winnow::Reduction reduction) override {
+  void reduce(std::span<std::int64_t> numbers, tamis::Reduction reduction) override {
     count();
     group_->all_reduce(numbers, reduction);
   }
@@ -56,7 +56,7 @@ class Rank {
       : settings_(std::move(settings)), out_(out) {}
 
   void run() {
-    auto options = winnow::libtorch::process_group_from_environment().value();
+    auto options = tamis::libtorch::process_group_from_environment().value();
     options.time_limit = std::chrono::milliseconds(number("limit", 20'000));
     if (is_victim() && get("when") == "start") ::raise(signal());
     const auto group = std::make_shared<ProcessGroup>(options);
@@ -87,10 +87,10 @@ class Rank {
     return {{.num_samples = 3001,
              .num_epochs = 8,
              .policy = {get("policy").empty() ? "infobatch" : get("policy")},
-             .score = winnow::Spec{"batch-loss"},
+             .score = tamis::Spec{"batch-loss"},
              .seed = number("seed", 1) + (is_odd ? 1U : 0U)},
             communicator,
-            {.layout = winnow::parse_layout(get("layout"))}};
+            {.layout = tamis::parse_layout(get("layout"))}};
   }
 
   void train(DistributedPruner& pruner, std::uint64_t epoch, ProcessGroup& group,
@@ -99,11 +99,11 @@ class Rank {
     const std::string when = is_fatal ? get("when") : "";
     if (when == "exchange") communicator.doom(signal(), 0);
     const std::uint64_t before = communicator.bytes_sent() + communicator.bytes_received();
-    const winnow::RankPlan& plan = pruner.start_epoch(epoch);
+    const tamis::RankPlan& plan = pruner.start_epoch(epoch);
     const std::uint64_t after = communicator.bytes_sent() + communicator.bytes_received();
     out_ << "epoch " << epoch << ' ' << plan.size() << ' ' << plan.num_selected() << ' '
          << after - before;
-    for (const winnow::SampleIndex sample : winnow::test::own_samples(plan)) out_ << ' ' << sample;
+    for (const tamis::SampleIndex sample : tamis::test::own_samples(plan)) out_ << ' ' << sample;
     out_ << std::endl;
     for (int step = 0; pruner.position() < plan.size(); ++step) {
       if (when == "step" && step == 5) ::raise(signal());
@@ -112,7 +112,7 @@ class Rank {
       if (gradient[7].item<float>() != static_cast<float>(group.size())) {
         throw std::runtime_error("the gradients were not added up");
       }
-      winnow::test::simulate_step(pruner, 32);
+      tamis::test::simulate_step(pruner, 32);
     }
     if (communicator.bytes_sent() + communicator.bytes_received() != after) {
       throw std::runtime_error("something was exchanged in a step");

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "winnow/libtorch/process_group.h"
+#include "tamis/libtorch/process_group.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 namespace {
 
 // The variables of all launchers, unset but for some.
@@ -93,4 +93,4 @@ TEST_F(LaunchEnvironment, BadValuesAreNamed) {
 }
 
 }  // namespace
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "libtorch/coded_data.h"
+#include "support/coded_data.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 namespace {
 
 using test::CodedDataset;
@@ -219,4 +219,4 @@ TEST_F(Loop, ADataSetUsedByAnotherLoaderTooDoesNotDisturb) {
 }
 
 }  // namespace
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "libtorch/coded_data.h"
+#include "support/coded_data.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 namespace {
 
 using test::CodedDataset;
@@ -177,4 +177,4 @@ INSTANTIATE_TEST_SUITE_P(All, Matching, ::testing::ValuesIn(patterns()),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "support/scratch_folder.h"
-#include "winnow/libtorch/handler.h"
-#include "winnow/recording.h"
+#include "tamis/libtorch/handler.h"
+#include "tamis/recording.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 namespace {
 
 PrunerOptions options() {
@@ -85,4 +85,4 @@ TEST(HandlerRecord, IsNullUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

@@ -9,10 +9,10 @@
 #include <sstream>
 #include <vector>
 
-#include "libtorch/coded_data.h"
+#include "support/coded_data.h"
 #include "support/scratch_folder.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 namespace {
 
 using test::CodedDataset;
@@ -242,7 +242,7 @@ TEST_P(Resume, GoesOnExactlyAfterASaveAtAnyBatch) {
   Handler reference(options_for(kSize, kEpochs));
   train(reference, workers, 100'000, whole);
   ASSERT_GT(whole.batches.size(), 30);
-  const winnow::test::ScratchFolder folder;
+  const tamis::test::ScratchFolder folder;
   for (std::size_t stop = 0; stop <= whole.batches.size(); stop += 3) {
     Trace trace;
     {
@@ -278,7 +278,7 @@ TEST_P(Resume, GoesOnExactlyAfterASaveBehindASkippedLastBatch) {
   Trace whole;
   Handler reference(options_for(kSize, kEpochs));
   train(reference, kEpochs, whole);
-  const winnow::test::ScratchFolder folder;
+  const tamis::test::ScratchFolder folder;
   for (std::uint64_t stop = 1; stop < kEpochs; ++stop) {
     Trace trace;
     Handler first(options_for(kSize, kEpochs));
@@ -345,8 +345,8 @@ TEST(Sampler, RefusesAnArchiveOfAnotherRunAndKeepsItsState) {
   torch::serialize::InputArchive nothing;
   nothing.load_from(empty_stream);
   EXPECT_THAT([&] { sampler.load(nothing); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("no winnow state")));
+              ThrowsMessage<std::runtime_error>(HasSubstr("no tamis state")));
 }
 
 }  // namespace
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

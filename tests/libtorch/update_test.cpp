@@ -8,9 +8,9 @@
 #include <numeric>
 #include <vector>
 
-#include "libtorch/coded_data.h"
+#include "support/coded_data.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 namespace {
 
 using ::testing::HasSubstr;
@@ -186,4 +186,4 @@ TEST(UpdateOfSampleLosses, FeedsScoresThatNeedThem) {
 }
 
 }  // namespace
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

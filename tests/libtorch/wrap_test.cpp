@@ -5,9 +5,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "winnow/libtorch/handler.h"
+#include "tamis/libtorch/handler.h"
 
-namespace winnow::libtorch {
+namespace tamis::libtorch {
 namespace {
 
 using torch::data::Example;
@@ -116,4 +116,4 @@ TEST_F(Wrap, TheHandlerMayGoBeforeTheLoader) {
 }
 
 }  // namespace
-}  // namespace winnow::libtorch
+}  // namespace tamis::libtorch

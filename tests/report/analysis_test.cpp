@@ -3,7 +3,7 @@
 
 #include "report.h"
 
-namespace winnow::test {
+namespace tamis::test {
 namespace {
 
 using nlohmann::json;
@@ -20,7 +20,7 @@ TEST(ReportAnalysis, IsPartOfTheRunOnceItWasAnalyzed) {
 TEST(ReportAnalysis, OfAnotherFormatIsRefused) {
   const TextFolder folder;
   write_run(folder / "run", {});
-  folder.write("run/analysis.json", R"({"format": "winnow-analysis", "format_version": 2})");
+  folder.write("run/analysis.json", R"({"format": "tamis-analysis", "format_version": 2})");
   EXPECT_THAT(run_refused(1, {"report", folder.at("run")}),
               HasSubstr("analysis.json: format_version must be 1"));
 }
@@ -52,9 +52,9 @@ TEST(ReportSweep, IsNullForAPlainComparison) {
 TEST(ReportSweep, ThatIsDamagedIsRefused) {
   const TextFolder folder;
   write_sweep(folder / "sweep", {0.5});
-  folder.write("sweep/sweep.json", R"({"format": "winnow-sweep", "format_version": 1})");
+  folder.write("sweep/sweep.json", R"({"format": "tamis-sweep", "format_version": 1})");
   EXPECT_THAT(run_refused(1, {"report", folder.at("sweep")}), HasSubstr("\"method\" is missing"));
 }
 
 }  // namespace
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -1,4 +1,4 @@
-// Opens the page in a real Chromium. Usage: node browser_test.mjs WINNOW WRITE_SHOWCASE FOLDER
+// Opens the page in a real Chromium. Usage: node browser_test.mjs TAMIS WRITE_SHOWCASE FOLDER
 // Screenshots stay in FOLDER. The browser is `chromium` on the PATH, or CHROMIUM if that is set.
 import assert from 'node:assert/strict';
 import {execFileSync} from 'node:child_process';
@@ -10,8 +10,8 @@ import {fileURLToPath, pathToFileURL} from 'node:url';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const {chromium} = createRequire(join(here, '../../report/package.json'))('playwright-core');
-const [winnow, writeShowcase, folder] = process.argv.slice(2);
-assert.ok(folder, 'usage: node browser_test.mjs WINNOW WRITE_SHOWCASE FOLDER');
+const [tamis, writeShowcase, folder] = process.argv.slice(2);
+assert.ok(folder, 'usage: node browser_test.mjs TAMIS WRITE_SHOWCASE FOLDER');
 
 const kPhone = {
   width: 390,
@@ -45,7 +45,7 @@ function findChromium() {
 }
 
 function report(...args) {
-  return execFileSync(winnow, ['report', ...args], {encoding: 'utf8', maxBuffer: 1 << 28});
+  return execFileSync(tamis, ['report', ...args], {encoding: 'utf8', maxBuffer: 1 << 28});
 }
 
 function launch() {
@@ -382,7 +382,7 @@ const kAnalysisCharts = {
 
 test('an analyzed run shows its spectra, ratios and the fidelity of every score', async () => {
   const run = join(folder, 'showcase-recorded');
-  execFileSync(winnow, ['analyze', run]);
+  execFileSync(tamis, ['analyze', run]);
   report(run, '--out', join(folder, 'analysis.html'));
   const {analysis} = JSON.parse(report('--json', run)).comparisons[0].runs[0];
   kAnalysisCharts['Agreement with the true loss'] = analysis.fidelity.scores.length;

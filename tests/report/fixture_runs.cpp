@@ -8,7 +8,7 @@
 
 #include "support/simulated_run.h"
 
-namespace winnow::test {
+namespace tamis::test {
 
 namespace {
 
@@ -19,7 +19,7 @@ json config_of(const FixtureRun& run) {
   const bool is_bls = run.method.starts_with("bls-");
   const bool is_seta = run.method.ends_with("seta");
   json config = {
-      {"format", "winnow-run"},
+      {"format", "tamis-run"},
       {"format_version", 1},
       {"name", run.name.empty() ? run.method : run.name},
       {"method", run.method},
@@ -53,7 +53,7 @@ json config_of(const FixtureRun& run) {
         {"delta", is_full ? 1.0 : 0.875},
         {"seed", run.seed}}},
       {"environment",
-       {{"winnow", "0.1.0"},
+       {{"tamis", "0.1.0"},
         {"torch", "1.13.0"},
         {"cpu", "A processor that does not exist"},
         {"cores", 2},
@@ -138,7 +138,7 @@ void write_run(const std::filesystem::path& folder, const FixtureRun& run) {
 
 void write_comparison(const std::filesystem::path& folder, const FixtureComparison& comparison) {
   std::filesystem::create_directories(folder);
-  create(folder / "compare.json") << json{{"format", "winnow-compare"},
+  create(folder / "compare.json") << json{{"format", "tamis-compare"},
                                           {"format_version", 1},
                                           {"methods", comparison.methods},
                                           {"seeds", comparison.seeds},
@@ -177,7 +177,7 @@ void write_sweep(const std::filesystem::path& folder, const std::vector<double>&
     comparison.accuracies.push_back({0.90 + 0.01 * value, 0.905, 0.91 - 0.01 * value});
   }
   write_comparison(folder, comparison);
-  create(folder / "sweep.json") << json{{"format", "winnow-sweep"},
+  create(folder / "sweep.json") << json{{"format", "tamis-sweep"},
                                         {"format_version", 1},
                                         {"method", "bls-infobatch"},
                                         {"option", "alpha"},
@@ -221,4 +221,4 @@ void write_showcase(const std::filesystem::path& folder) {
   }
 }
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace winnow::test {
+namespace tamis::test {
 
 struct FixtureRun {
   std::string method = "full";
@@ -47,7 +47,7 @@ struct FixtureComparison {
 // Writes compare.json and a run folder for every method and seed, but no summary.json.
 void write_comparison(const std::filesystem::path& folder, const FixtureComparison& comparison);
 
-// A run of `epochs` epochs with a recording of made-up losses, for `winnow analyze`.
+// A run of `epochs` epochs with a recording of made-up losses, for `tamis analyze`.
 void write_recorded_run(const std::filesystem::path& folder, std::uint64_t epochs = 40);
 
 // A sweep of alpha over these values with seeds 1 to 3, and full.
@@ -56,4 +56,4 @@ void write_sweep(const std::filesystem::path& folder, const std::vector<double>&
 // A comparison to look at: six methods, three seeds, twenty epochs; one method is clearly worse.
 void write_showcase(const std::filesystem::path& folder);
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -3,7 +3,7 @@
 
 #include "report.h"
 
-namespace winnow::test {
+namespace tamis::test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -123,4 +123,4 @@ TEST(ReportGrouping, SeparatesCommonSettingsFromThoseOfAMethod) {
 }
 
 }  // namespace
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -5,7 +5,7 @@
 
 #include "report.h"
 
-namespace winnow::test {
+namespace tamis::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -48,7 +48,7 @@ TEST_F(ReportPage, IsSmallBesideItsData) { EXPECT_LT(make().size(), 1'500'000U);
 
 TEST_F(ReportPage, HoldsTheDataThatJsonPrints) {
   const std::string page = make();
-  const std::string begin = R"(<script type="application/json" id="winnow-data">)";
+  const std::string begin = R"(<script type="application/json" id="tamis-data">)";
   const std::size_t start = page.find(begin) + begin.size();
   nlohmann::json inside =
       nlohmann::json::parse(page.substr(start, page.find("</script>", start) - start));
@@ -59,7 +59,7 @@ TEST_F(ReportPage, HoldsTheDataThatJsonPrints) {
 }
 
 TEST_F(ReportPage, CannotBeBrokenByATitle) {
-  const std::string title = "</title></script><script>alert(1)</script><!-- & {{winnow-data}}";
+  const std::string title = "</title></script><script>alert(1)</script><!-- & {{tamis-data}}";
   const std::string page = make({"--title", title});
   EXPECT_THAT(page, Not(HasSubstr("<script>alert")));
   EXPECT_THAT(page, HasSubstr("<title>&lt;/title&gt;"));
@@ -94,4 +94,4 @@ TEST_F(ReportPage, IsAnnouncedWithTheVerdict) {
 }
 
 }  // namespace
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -3,7 +3,7 @@
 
 #include "report.h"
 
-namespace winnow::test {
+namespace tamis::test {
 namespace {
 
 using nlohmann::json;
@@ -24,7 +24,7 @@ struct Damage {
 std::vector<Damage> damages() {
   const json none = json::object();
   return {
-      {"Format", {{"format", "other"}}, none, R"(config.json: format must be "winnow-run")"},
+      {"Format", {{"format", "other"}}, none, R"(config.json: format must be "tamis-run")"},
       {"Version", {{"format_version", 2}}, none, "format_version must be 1"},
       {"NoMethod", {{"method", nullptr}}, none, R"(config.json: the key "method" is missing)"},
       {"NoData", {{"data", 3}}, none, "config.json: data must be an object, got 3"},
@@ -131,7 +131,7 @@ TEST(ReportFolders, MustBeWhatAComparisonSays) {
     std::ofstream(compare / "compare.json") << changed.dump();
     return refused(compare);
   };
-  EXPECT_THAT(refused_with({{"format", "winnow-run"}}), HasSubstr(R"(must be "winnow-compare")"));
+  EXPECT_THAT(refused_with({{"format", "tamis-run"}}), HasSubstr(R"(must be "tamis-compare")"));
   EXPECT_THAT(refused_with({{"methods", {"full", "full"}}}), HasSubstr("methods[1] must be"));
   EXPECT_THAT(refused_with({{"methods", {"ucb"}}}),
               HasSubstr("none of its 3 runs is in the folder"));
@@ -145,4 +145,4 @@ TEST(ReportFolders, MustBeWhatAComparisonSays) {
 }
 
 }  // namespace
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -1,4 +1,4 @@
-// Runs `winnow report` on made-up runs.
+// Runs `tamis report` on made-up runs.
 #pragma once
 
 #include <filesystem>
@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "cli/program.h"
 #include "fixture_runs.h"
+#include "support/program.h"
 
-namespace winnow::test {
+namespace tamis::test {
 
 // The one comparison of the data behind the page.
 inline nlohmann::json report_of(const std::vector<std::filesystem::path>& folders) {
   Arguments arguments = {"report", "--json"};
   for (const std::filesystem::path& folder : folders) arguments.push_back(folder.string());
   const nlohmann::json document = run_json(arguments);
-  EXPECT_EQ(document.value("format", ""), "winnow-report");
+  EXPECT_EQ(document.value("format", ""), "tamis-report");
   EXPECT_EQ(document["comparisons"].size(), 1U);
   return document["comparisons"][0];
 }
@@ -42,4 +42,4 @@ inline std::string cautions_of(const nlohmann::json& comparison) {
   return comparison["cautions"].dump();
 }
 
-}  // namespace winnow::test
+}  // namespace tamis::test

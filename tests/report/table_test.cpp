@@ -5,7 +5,7 @@
 
 #include "report.h"
 
-namespace winnow::test {
+namespace tamis::test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -147,4 +147,4 @@ TEST(ReportTable, KeepsLossesThatAreNotFiniteAsNull) {
 }
 
 }  // namespace
-}  // namespace winnow::test
+}  // namespace tamis::test

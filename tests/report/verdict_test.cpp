@@ -6,7 +6,7 @@
 
 #include "report.h"
 
-namespace winnow::test {
+namespace tamis::test {
 namespace {
 
 using ::testing::AllOf;
@@ -135,4 +135,4 @@ TEST(ReportVerdict, NamesTheBestOfThoseNotShownToBeWorse) {
 }
 
 }  // namespace
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -11,8 +11,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string folder = argv[1];
-  winnow::test::write_showcase(folder);
-  winnow::test::write_recorded_run(folder + "-recorded");
-  winnow::test::write_sweep(folder + "-sweep", {0.5, 0.7, 0.9});
+  tamis::test::write_showcase(folder);
+  tamis::test::write_recorded_run(folder + "-recorded");
+  tamis::test::write_sweep(folder + "-sweep", {0.5, 0.7, 0.9});
   return 0;
 }

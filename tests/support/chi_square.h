@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-namespace winnow::test {
+namespace tamis::test {
 
 // The statistic for counts that should all be equal.
 inline double chi_square_uniform(const std::vector<std::size_t>& counts) {
@@ -30,4 +30,4 @@ inline double chi_square_limit(std::size_t degrees_of_freedom) {
   return df * std::pow(1.0 - spread + 4.7534 * std::sqrt(spread), 3.0);
 }
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "support/simulated_run.h"
-#include "winnow/distributed_pruner.h"
+#include "tamis/distributed_pruner.h"
 
-namespace winnow::test {
+namespace tamis::test {
 
 // One step of this rank at position(): the mean loss of its batch, or one loss per sample if the
 // score needs that. The loss of every 13th step is not a number.
@@ -57,4 +57,4 @@ inline std::vector<SampleIndex> own_samples(const RankPlan& plan) {
   return samples;
 }
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -6,13 +6,13 @@
 #include <stdexcept>
 #include <string>
 
-namespace winnow::test {
+namespace tamis::test {
 
 inline nlohmann::json load_golden(const std::string& name) {
-  const std::string path = std::string(WINNOW_GOLDEN_DIR) + "/" + name;
+  const std::string path = std::string(TAMIS_GOLDEN_DIR) + "/" + name;
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot open " + path);
   return nlohmann::json::parse(file);
 }
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace winnow::test {
+namespace tamis::test {
 
 // O(G n^2) and no subtraction of large numbers: right for every mixture of scales. With the cuts:
 // group j of the optimum is sorted[cuts[j]] to sorted[cuts[j + 1] - 1].
@@ -112,4 +112,4 @@ class FastOptimum {
   std::vector<long double> after_;
 };
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace winnow::test {
+namespace tamis::test {
 
 // A port that nobody listens at now.
 inline int free_port() {
@@ -99,4 +99,4 @@ class ProcessTeam {
   std::vector<pid_t> children_;
 };
 
-}  // namespace winnow::test
+}  // namespace tamis::test

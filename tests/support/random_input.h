@@ -7,9 +7,9 @@
 #include <random>
 #include <vector>
 
-#include "winnow/scorer.h"
+#include "tamis/scorer.h"
 
-namespace winnow::test {
+namespace tamis::test {
 
 // Gamma distributed scores, a given share of them unscored.
 inline std::vector<float> random_scores(std::size_t n, std::uint64_t seed, double unscored = 0.0) {
@@ -28,4 +28,4 @@ std::vector<Index> iota_indices(std::size_t n) {
   return indices;
 }
 
-}  // namespace winnow::test
+}  // namespace tamis::test

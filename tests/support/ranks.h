@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "winnow/communicator.h"
+#include "tamis/communicator.h"
 
-namespace winnow::test {
+namespace tamis::test {
 
 // Calls `body` once per rank, side by side. Returns what each rank threw, empty where nothing.
 inline std::vector<std::string> errors_of_ranks(
@@ -59,4 +59,4 @@ class LonelyRank final : public Communicator {
   std::size_t size_;
 };
 
-}  // namespace winnow::test
+}  // namespace tamis::test

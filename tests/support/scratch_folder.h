@@ -15,12 +15,12 @@
 #include <string>
 #include <vector>
 
-namespace winnow::test {
+namespace tamis::test {
 
 class ScratchFolder {
  public:
   ScratchFolder() {
-    std::string name = ::testing::TempDir() + "winnow-XXXXXX";
+    std::string name = ::testing::TempDir() + "tamis-XXXXXX";
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
     path_ = name;
   }
@@ -62,4 +62,4 @@ inline void write_bytes(const std::filesystem::path& path, std::span<const std::
   if (!out.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "winnow/pruner.h"
+#include "tamis/pruner.h"
 
-namespace winnow::test {
+namespace tamis::test {
 
 // In (0, 2.1), falling with the epoch, different for every sample.
 inline float simulated_loss(std::uint32_t index, std::uint64_t epoch) {
@@ -51,4 +51,4 @@ inline void simulate_epochs(Pruner& pruner, std::uint64_t begin, std::uint64_t e
   }
 }
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "support/simulated_run.h"
-#include "winnow/pruner.h"
+#include "tamis/pruner.h"
 
-namespace winnow::test {
+namespace tamis::test {
 
 using Bytes = std::vector<std::byte>;
 
@@ -78,4 +78,4 @@ class Victim {
   Bytes before_;
 };
 
-}  // namespace winnow::test
+}  // namespace tamis::test

@@ -1,4 +1,4 @@
-// What the batch losses of a recorded run tell about its samples: the results of `winnow analyze`.
+// What the batch losses of a recorded run tell about its samples: the results of `tamis analyze`.
 import {chartPanel} from '../charts/chart';
 import {plainCurve, type Curve} from '../charts/curves';
 import {lineChart, type LineChartSpec} from '../charts/line_chart';

@@ -1,0 +1,53 @@
+// The one list of scores and policies that the program, Python and the tests read.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tamis/policy.h"
+#include "tamis/scorer.h"
+#include "tamis/types.h"
+
+namespace tamis {
+
+// One option of a score or policy. The rule is what error messages and help texts say.
+struct OptionInfo {
+  std::string_view name;
+  double default_value = 0.0;
+  std::string_view rule;  // "in [0, 1)"
+  std::string_view help;
+};
+
+struct ScorerInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<OptionInfo> options;
+  std::unique_ptr<Scorer> (*make)(std::size_t num_samples, const OptionMap& options);
+};
+
+struct PolicyInfo {
+  std::string_view name;
+  std::string_view summary;
+  // The score that the policy's own authors feed it; used when a user names only the policy.
+  std::string_view default_score;
+  std::vector<OptionInfo> options;
+  std::unique_ptr<Policy> (*make)(const OptionMap& options);
+};
+
+// All of them, in the order in which help texts list them.
+std::span<const ScorerInfo> registered_scorers();
+std::span<const PolicyInfo> registered_policies();
+
+// Throws std::invalid_argument, naming what exists, if there is no such name.
+const ScorerInfo& find_scorer(std::string_view name);
+const PolicyInfo& find_policy(std::string_view name);
+
+// Throws std::invalid_argument for an unknown name, an unknown option or a value out of range.
+std::unique_ptr<Scorer> make_scorer(const Spec& spec, std::size_t num_samples);
+std::unique_ptr<Policy> make_policy(const Spec& spec);
+
+}  // namespace tamis

@@ -1,0 +1,31 @@
+// Error messages with the name, the rule and the value.
+#pragma once
+
+#include <locale>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tamis::detail {
+
+// Joins anything that can be streamed; numbers as a person would write them, in any locale.
+template <typename... Parts>
+std::string concat(const Parts&... parts) {
+  std::ostringstream out;
+  out.imbue(std::locale::classic());
+  out.precision(10);
+  (out << ... << parts);
+  return out.str();
+}
+
+// Throws std::invalid_argument "<who>: <what> must be <rule>, got <value>" unless `holds`.
+template <typename Value>
+void require(bool holds, std::string_view who, std::string_view what, std::string_view rule,
+             const Value& value) {
+  if (!holds) {
+    throw std::invalid_argument(concat(who, ": ", what, " must be ", rule, ", got ", value));
+  }
+}
+
+}  // namespace tamis::detail

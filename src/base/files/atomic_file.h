@@ -1,0 +1,45 @@
+// AtomicFile: a file that appears under its name complete and on disk, or not at all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+#include "base/files/posix_io.h"
+
+namespace tamis::detail {
+
+// Writes go to `<path>.tmp-<process id>-<number>` in the same folder. All calls throw
+// std::runtime_error, with the path and the system's reason.
+class AtomicFile {
+ public:
+  // Memory, offset and length of a write that are multiples of this can bypass the page cache.
+  static constexpr std::size_t kAlignment = 4096;
+
+  // `size` is what the file will probably have; it only decides how to write.
+  AtomicFile(std::filesystem::path path, std::uint64_t size);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  // Removes the temporary file unless it was committed.
+  ~AtomicFile();
+
+  void write(std::uint64_t offset, std::span<const std::byte> bytes);
+
+  // Syncs the file, renames it to `path` (replacing what is there) and syncs the folder.
+  void commit();
+
+ private:
+  void open_temporary(bool direct);
+  void leave_direct_mode();
+  // Reports errno.
+  [[noreturn]] void fail(const char* what) const;
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;
+  Descriptor folder_;
+  Descriptor file_;
+  bool direct_ = false;
+};
+
+}  // namespace tamis::detail

@@ -1,0 +1,17 @@
+// The set bits of a bitmap in uniformly random order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tamis/array.h"
+#include "tamis/bitmap.h"
+
+namespace tamis::detail {
+
+// Positions of the `count` set bits of `kept`, every order equally likely. The order depends on
+// (seed, epoch, kept) alone. Requires: count == kept.count() and kept.size() < 2^32.
+Array<std::uint32_t> shuffled_positions(const Bitmap& kept, std::size_t count, std::uint64_t seed,
+                                        std::uint64_t epoch);
+
+}  // namespace tamis::detail

@@ -1,0 +1,42 @@
+#include "tamis/bitmap.h"
+
+#include "base/multiversion.h"
+
+namespace tamis {
+
+namespace {
+
+TAMIS_MULTIVERSION
+std::size_t count_ones(const std::uint64_t* words, std::size_t num_words) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < num_words; ++i) {
+    count += static_cast<std::size_t>(std::popcount(words[i]));
+  }
+  return count;
+}
+
+}  // namespace
+
+Bitmap::Bitmap(std::size_t size, bool value)
+    : size_(size), words_((size + 63) / 64, value ? ~std::uint64_t{0} : 0) {
+  if (value && size % 64 != 0) words_[words_.size() - 1] = (std::uint64_t{1} << (size % 64)) - 1;
+}
+
+Bitmap& Bitmap::operator&=(const Bitmap& other) {
+  for (std::size_t w = 0; w < words_.size(); ++w) words_[w] &= other.words_[w];
+  return *this;
+}
+
+Bitmap& Bitmap::operator|=(const Bitmap& other) {
+  for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= other.words_[w];
+  return *this;
+}
+
+Bitmap& Bitmap::operator-=(const Bitmap& other) {
+  for (std::size_t w = 0; w < words_.size(); ++w) words_[w] &= ~other.words_[w];
+  return *this;
+}
+
+std::size_t Bitmap::count() const { return count_ones(words_.data(), words_.size()); }
+
+}  // namespace tamis

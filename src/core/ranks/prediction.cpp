@@ -1,0 +1,53 @@
+#include "core/ranks/prediction.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "base/check.h"
+#include "core/ranks/loss_log.h"
+#include "core/ranks/rank_state.h"
+
+namespace tamis::detail {
+
+namespace {
+
+// Scores, the order of the selected samples, and two bits per sample for the selection.
+std::uint64_t memory_of(std::uint64_t num_samples, std::uint64_t num_selected,
+                        std::uint64_t bytes_per_score) {
+  return num_samples * bytes_per_score + num_selected * sizeof(std::uint32_t) + num_samples / 4;
+}
+
+}  // namespace
+
+RankCost predict_replicated(const EpochShape& shape, std::uint64_t epoch) {
+  const std::uint64_t own = shared_size(shape.num_selected, shape.num_ranks, Remainder::pad);
+  const std::uint64_t losses = shape.has_sample_losses ? loss_log_bytes(own, shape.batch_size, true)
+                                                       : loss_log_bytes(own, shape.batch_size);
+  RankCost cost{.memory = memory_of(shape.num_samples, shape.num_selected, shape.bytes_per_score)};
+  if (shape.num_ranks == 1) return cost;
+  cost.bytes_sent = losses + plan_fields(epoch + 1, 0, 0).size();
+  cost.bytes_received = (shape.num_ranks - 1) * cost.bytes_sent;
+  return cost;
+}
+
+std::uint64_t sharded_memory(const EpochShape& shape) {
+  const auto share = [&](std::uint64_t number) {
+    return (number + shape.num_ranks - 1) / shape.num_ranks;
+  };
+  return memory_of(share(shape.num_samples), share(shape.num_selected), shape.bytes_per_score);
+}
+
+std::uint64_t sharded_growth(std::uint64_t num_samples, std::uint64_t num_fewer) {
+  constexpr std::uint64_t kBytesPerRound = 32 * sizeof(std::int64_t);
+  const double factor = static_cast<double>(num_samples) / static_cast<double>(num_fewer);
+  return kBytesPerRound * static_cast<std::uint64_t>(std::ceil(std::log2(factor) / 2.0 / 5.0));
+}
+
+std::string plan_fields(std::uint64_t epoch, std::size_t begin, std::uint32_t checksum) {
+  std::array<char, 9> digits{};
+  std::snprintf(digits.data(), digits.size(), "%08x", checksum);
+  return concat("epoch ", epoch, "\nposition ", begin, "\nplan with checksum ", digits.data());
+}
+
+}  // namespace tamis::detail

@@ -1,0 +1,71 @@
+// tamis analyze: what the batch losses of a recorded run tell about its samples.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "program/analyze/analyzed_run.h"
+#include "program/commands.h"
+#include "program/shared/arguments.h"
+#include "program/shared/output.h"
+
+namespace tamis::cli {
+
+namespace {
+
+struct AnalyzeArguments {
+  AnalyzeOptions options;
+  std::string run;
+  std::string out;
+  bool json = false;
+};
+
+void analyze(AnalyzeArguments& arguments) {
+  arguments.options.run = arguments.run;
+  const std::string out =
+      arguments.out.empty() ? (arguments.options.run / "analysis.json").native() : arguments.out;
+  check_output(out);
+  const AnalyzedRun run = as_usage([&] { return analyze_run(arguments.options); });
+  const std::string text = format_json(to_json(run));
+  write_file(out, text);
+  print(arguments.json ? text : fmt::format("{}\nwrote {}\n", to_text(run), out));
+}
+
+}  // namespace
+
+void add_analyze(CLI::App& program) {
+  const auto arguments = std::make_shared<AnalyzeArguments>();
+  CLI::App& command = *program.add_subcommand(
+      "analyze", "Show what the batch losses of a recorded run tell about its samples");
+  command.add_option("RUN", arguments->run, "folder of a run, or of a recording")
+      ->required()
+      ->type_name("");
+  command
+      .add_option_function<std::string>(
+          "--alpha",
+          [arguments](const std::string& text) {
+            arguments->options.alpha = parse_number(text);
+            if (!arguments->options.alpha) {
+              throw UsageError(fmt::format("--alpha must be in [0, 1), got {}", text));
+            }
+          },
+          "of the batch loss score that is taken apart (default: the run's own, else 0.7)")
+      ->type_name("NUMBER");
+  command
+      .add_option("--sample", arguments->options.sample,
+                  "of the time series (default: one whose loss is the median)")
+      ->type_name("INDEX");
+  command.add_option("--out", arguments->out, "the results as JSON (default: RUN/analysis.json)")
+      ->type_name("FILE");
+  command.add_flag("--json", arguments->json, "print them as JSON instead of tables");
+  command.footer(
+      "Needs a run that was recorded: tamis train --record, or record() of a handler in C++ or\n"
+      "Python. Shows the spectra of a sample's own loss and of the noise of its batches, the\n"
+      "signal-to-noise ratio before and after the moving average for many alphas, and how well\n"
+      "every score agrees with the true losses. tamis report RUN shows the same as charts.\n"
+      "Example: tamis train --record --epochs 40 --out runs/a && tamis analyze runs/a\n");
+  command.callback([arguments] { analyze(*arguments); });
+}
+
+}  // namespace tamis::cli

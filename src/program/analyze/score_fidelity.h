@@ -1,0 +1,46 @@
+// How well every score agrees with the true losses of the recorded samples, over the epochs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "program/analyze/recorded_visits.h"
+#include "tamis/recording.h"
+#include "tamis/types.h"
+
+namespace tamis::cli {
+
+// Agreement of one score with the truth; NaN where it is not defined.
+struct Agreement {
+  double spearman = 0.0;
+  double pearson = 0.0;
+  double top_overlap = 0.0;  // of the highest kTopShare
+  std::size_t num_scored = 0;
+};
+
+inline constexpr double kTopShare = 0.3;
+
+struct ScoreFidelity {
+  Spec score;
+  bool uses_own_losses = false;
+  std::vector<Agreement> epochs = {};
+};
+
+struct Fidelity {
+  // True: every recorded sample was measured after the epoch. False: the loss that each had at its
+  // last visit, which is older and of a model that was still training.
+  bool is_measured = true;
+  std::vector<std::uint64_t> epochs;
+  std::vector<ScoreFidelity> scores;  // of all registered scores, the default options
+  std::vector<ScoreFidelity> alphas;  // of batch-loss for analyzed_alphas()
+  // Scores of `checked` by place, at the end of the recording.
+  std::vector<float> final_scores;
+};
+
+// Replays the recording for all registered scores, and for `checked`, a batch loss score.
+// Empty epochs if there is nothing to compare with.
+Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visits,
+                          const Spec& checked);
+
+}  // namespace tamis::cli

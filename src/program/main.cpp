@@ -1,0 +1,60 @@
+// tamis: dynamic data pruning from the command line.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <stdexcept>
+#include <string_view>
+
+#include "program/commands.h"
+#include "program/shared/program.h"
+
+namespace {
+
+#ifdef TAMIS_LIBTORCH
+// Training lives in a program of its own, beside this one: loading LibTorch takes longer than most
+// other commands run.
+struct TrainingCommand {
+  const char* name;
+  const char* summary;
+};
+constexpr TrainingCommand kTrainingCommands[] = {
+    {"train", "Train a model, with or without pruning"},
+    {"compare", "Train with several methods and seeds, and compare them fairly"},
+    {"sweep", "Train with several values of one option, and show what they change"}};
+
+// Becomes the training program; returns only if that is not possible.
+void run_training(char** argv) {
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
+  ::execv((self.parent_path() / "tamis-training").c_str(), argv);
+}
+#endif
+
+void add_commands(CLI::App& program) {
+  tamis::cli::add_replay(program);
+  tamis::cli::add_plan(program);
+  tamis::cli::add_inspect(program);
+  tamis::cli::add_simulate(program);
+  tamis::cli::add_analyze(program);
+#ifdef TAMIS_LIBTORCH
+  for (const auto& command : kTrainingCommands) {
+    program.add_subcommand(command.name, command.summary)->callback([] {
+      throw std::runtime_error("the program tamis-training must lie beside tamis");
+    });
+  }
+#endif
+#ifdef TAMIS_REPORT
+  tamis::cli::add_report(program);
+#endif
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+#ifdef TAMIS_LIBTORCH
+  for (const auto& command : kTrainingCommands) {
+    if (argc > 1 && std::string_view(argv[1]) == command.name) run_training(argv);
+  }
+#endif
+  return tamis::cli::run_program(argc, argv, add_commands);
+}

@@ -1,0 +1,221 @@
+// tamis replay: feeds a recorded run to a score.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "program/analyze/score_replay.h"
+#include "program/commands.h"
+#include "program/shared/arguments.h"
+#include "program/shared/json_input.h"
+#include "program/shared/output.h"
+#include "program/shared/score_summary.h"
+#include "program/shared/spec_flags.h"
+#include "program/shared/terminal.h"
+#include "tamis/pruner.h"
+
+namespace tamis::cli {
+
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+struct ReplayArguments {
+  std::string trace;
+  SpecFlags spec;
+  std::string out;
+  bool json = false;
+};
+
+// Reads a trace batch by batch. Every message says which entry of the file is wrong.
+class TraceReader {
+ public:
+  TraceReader(const json& document, std::string source)
+      : source_(std::move(source)),
+        num_samples_(read_num_samples(document)),
+        batches_(array_member(document, "batches", source_)),
+        losses_(array_member(document, "losses", source_)) {
+    if (batches_.size() != losses_.size()) {
+      throw std::runtime_error(fmt::format("{}: losses must be as many as batches ({}), got {}",
+                                           source_, batches_.size(), losses_.size()));
+    }
+  }
+
+  std::size_t num_samples() const { return num_samples_; }
+  std::size_t num_batches() const { return batches_.size(); }
+
+  // Feeds batch `k` to the pruner.
+  void observe(std::size_t k, Pruner& pruner) {
+    read_indices(k);
+    const json& loss = losses_[k];
+    if (loss.is_array()) {
+      read_losses(k, loss);
+      pruner.observe(indices_, std::span<const float>(sample_losses_));
+    } else if (!loss.is_number() && !loss.is_null()) {
+      refuse(source_, fmt::format("losses[{}]", k), "a number, null or an array of these", loss);
+    } else if (!pruner.scorer().needs_sample_losses()) {
+      pruner.observe(
+          indices_, loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>());
+    } else if (loss.is_null()) {
+      sample_losses_.assign(indices_.size(), std::numeric_limits<float>::quiet_NaN());
+      pruner.observe(indices_, std::span<const float>(sample_losses_));
+    } else {
+      refuse(source_, fmt::format("losses[{}]", k),
+             fmt::format("an array of {}, because score {} needs one loss per sample",
+                         indices_.size(), pruner.scorer().spec().name),
+             loss);
+    }
+  }
+
+ private:
+  std::size_t read_num_samples(const json& document) const {
+    const json& value = member(document, "num_samples", source_);
+    std::uint64_t count = 0;
+    if (!get_whole(value, kMaxSamples + 1, count) || count == 0) {
+      refuse(source_, "num_samples", fmt::format("a whole number in [1, {}]", kMaxSamples), value);
+    }
+    return static_cast<std::size_t>(count);
+  }
+
+  void read_indices(std::size_t k) {
+    const json& batch = batches_[k];
+    if (!batch.is_array() || batch.empty()) {
+      refuse(source_, fmt::format("batches[{}]", k), "an array of at least one index", batch);
+    }
+    indices_.resize(batch.size());
+    for (std::size_t j = 0; j < batch.size(); ++j) {
+      std::uint64_t index = 0;
+      if (!get_whole(batch[j], num_samples_, index)) {
+        refuse(source_, fmt::format("batches[{}][{}]", k, j),
+               fmt::format("a whole number in [0, {})", num_samples_), batch[j]);
+      }
+      indices_[j] = static_cast<std::uint32_t>(index);
+    }
+  }
+
+  void read_losses(std::size_t k, const json& losses) {
+    if (losses.size() != indices_.size()) {
+      throw std::runtime_error(
+          fmt::format("{}: losses[{}] must have as many entries as batches[{}] ({}), got {}",
+                      source_, k, k, indices_.size(), losses.size()));
+    }
+    sample_losses_.resize(losses.size());
+    for (std::size_t j = 0; j < losses.size(); ++j) {
+      if (!get_float_or_null(losses[j], sample_losses_[j])) {
+        refuse(source_, fmt::format("losses[{}][{}]", k, j), "a number or null", losses[j]);
+      }
+    }
+  }
+
+  std::string source_;
+  std::size_t num_samples_;
+  const json& batches_;
+  const json& losses_;
+  std::vector<std::uint32_t> indices_;
+  std::vector<float> sample_losses_;
+};
+
+std::string summary(const Pruner& pruner, std::span<const float> scores) {
+  FactList facts;
+  facts.add("score", to_text(*pruner.options().score));
+  facts.add("observations", with_commas(pruner.num_observations()));
+  facts.add("skipped", with_commas(pruner.num_skipped_observations()));
+  add_score_facts(scores, facts);
+  return facts.text() + score_histogram(scores);
+}
+
+// Scores, their copy and their JSON.
+void require_memory_for(std::size_t num_samples, const std::string& source) {
+  require_memory(24.0 * static_cast<double>(num_samples),
+                 fmt::format("{}: num_samples {}", source, num_samples));
+}
+
+Pruner replay_trace(const std::string& path, const Spec& score) {
+  const json document = read_json(path);
+  TraceReader trace(document, path);
+  require_memory_for(trace.num_samples(), path);
+  Pruner pruner({.num_samples = trace.num_samples(),
+                 .num_epochs = 1,
+                 .policy = {.name = "none"},
+                 .score = score});
+  Progress progress(trace.num_batches());
+  for (std::size_t k = 0; k < trace.num_batches(); ++k) {
+    if (k % 4096 == 0) progress.show(k, fmt::format("batch {} of {}", k, trace.num_batches()));
+    trace.observe(k, pruner);
+  }
+  return pruner;
+}
+
+Pruner replay_recording(const std::string& folder, const Spec& score) {
+  const Recording recording(folder);
+  require_memory_for(recording.num_samples(), folder);
+  ScoreReplay replay(score, recording);
+  recording.read([&](const RecordedStep& step) { replay.observe(step); });
+  return std::move(replay).take_pruner();
+}
+
+void replay(ReplayArguments arguments) {
+  if (arguments.out == "-") {
+    arguments.out.clear();
+    arguments.json = true;
+  }
+  const Spec score = arguments.spec.choose().score.value();
+  if (!arguments.out.empty()) check_output(arguments.out);
+  const Pruner pruner = std::filesystem::is_directory(arguments.trace)
+                            ? replay_recording(arguments.trace, score)
+                            : replay_trace(arguments.trace, score);
+  const std::vector<float> scores = pruner.scores();
+  const bool prints_json =
+      arguments.json || (arguments.out.empty() && !is_terminal(Stream::output));
+  if (prints_json || !arguments.out.empty()) {
+    const std::string text =
+        format_json({{"scores", scores_json(scores)},
+                     {"num_scored", pruner.num_scored()},
+                     {"num_skipped_observations", pruner.num_skipped_observations()}});
+    if (!arguments.out.empty()) write_file(arguments.out, text);
+    if (prints_json) print(text);
+  }
+  if (!prints_json) print(summary(pruner, scores));
+}
+
+}  // namespace
+
+void add_replay(CLI::App& program) {
+  auto arguments = std::make_shared<ReplayArguments>();
+  CLI::App& command = *program.add_subcommand("replay", "Feed a recorded run to a score");
+  command
+      .add_option("TRACE", arguments->trace,
+                  "the recorded run: a JSON file, - for standard input, or the folder of a "
+                  "run\nthat tamis train --record made")
+      ->required()
+      ->type_name("");
+  command.add_option("--out", arguments->out, "write the scores to this file")->type_name("FILE");
+  command.add_flag("--json", arguments->json,
+                   "print the scores as JSON instead of a summary (without --out that is\n"
+                   "what you get anyway unless standard output is a terminal)");
+  arguments->spec.add_score(command);
+  command.footer(
+      "A folder is replayed with the mean losses of its batches; a score of own losses sees those\n"
+      "that were recorded. A file is {\"num_samples\": N, \"batches\": [[index, ...], ...], "
+      "\"losses\": [L, ...]}: for "
+      "every\n"
+      "training step the samples of its batch, counted from 0, and the batch's mean loss or an\n"
+      "array with one loss per sample. A loss that is null, NaN or infinite is skipped and "
+      "counted.\n"
+      "The result is {\"scores\": [...], \"num_scored\": n, \"num_skipped_observations\": k}, with "
+      "null\n"
+      "for a sample that no batch has reached.\n\n" +
+      describe_scores() +
+      "\nExample:\n"
+      "  tamis replay trace.json --score batch-loss --alpha 0.7 --out scores.json\n");
+  command.callback([arguments] { replay(*arguments); });
+}
+
+}  // namespace tamis::cli

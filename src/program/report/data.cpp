@@ -1,0 +1,187 @@
+#include "program/report/data.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <stdexcept>
+
+#include "program/report/comparison.h"
+#include "program/report/statistics.h"
+#include "program/report/verdict.h"
+
+namespace tamis::cli {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view kTitlePlace = "{{tamis-title}}";
+constexpr std::string_view kDataPlace = "{{tamis-data}}";
+
+template <typename Value>
+ordered_json column(const Run& run, Value EpochMetrics::*member) {
+  ordered_json values = ordered_json::array();
+  for (const EpochMetrics& epoch : run.epochs) values.push_back(epoch.*member);
+  return values;
+}
+
+ordered_json metrics_json(const Run& run) {
+  return {{"samples", column(run, &EpochMetrics::samples)},
+          {"steps", column(run, &EpochMetrics::steps)},
+          {"train_loss", column(run, &EpochMetrics::train_loss)},
+          {"train_accuracy", column(run, &EpochMetrics::train_accuracy)},
+          {"test_loss", column(run, &EpochMetrics::test_loss)},
+          {"test_accuracy", column(run, &EpochMetrics::test_accuracy)},
+          {"learning_rate", column(run, &EpochMetrics::learning_rate)},
+          {"train_seconds", column(run, &EpochMetrics::train_seconds)},
+          {"prune_seconds", column(run, &EpochMetrics::prune_seconds)},
+          {"test_seconds", column(run, &EpochMetrics::test_seconds)}};
+}
+
+// One entry per epoch, null where nothing was scored; null if that is all of them.
+ordered_json histograms_json(const Run& run) {
+  ordered_json histograms = ordered_json::array();
+  bool is_scored = false;
+  for (const EpochMetrics& epoch : run.epochs) {
+    if (!epoch.scores) {
+      histograms.push_back(nullptr);
+      continue;
+    }
+    is_scored = true;
+    histograms.push_back({{"low", epoch.scores->low},
+                          {"high", epoch.scores->high},
+                          {"counts", epoch.scores->counts}});
+  }
+  return is_scored ? histograms : ordered_json();
+}
+
+ordered_json run_json(const Run& run, const std::string& label) {
+  return {{"method", label},
+          {"name", run.name},
+          {"folder", run.folder.lexically_normal().native()},
+          {"seed", run.seed},
+          {"num_train", run.num_train},
+          {"num_epochs", run.num_epochs},
+          {"finished", run.is_finished()},
+          {"metrics", metrics_json(run)},
+          {"score_histograms", histograms_json(run)},
+          {"analysis", run.analysis},
+          {"config", run.config}};
+}
+
+ordered_json setting_json(const Setting& setting) {
+  if (setting.is_common()) return {{"key", setting.key}, {"value", setting.values.front().second}};
+  ordered_json values = ordered_json::object();
+  for (const auto& [label, value] : setting.values) values[label] = value;
+  return {{"key", setting.key}, {"values", values}};
+}
+
+ordered_json comparison_json(const Comparison& comparison) {
+  const std::vector<MethodSummary> rows = summarize(comparison);
+  const std::vector<Setting> settings = settings_of(comparison);
+  ordered_json table = ordered_json::array();
+  for (const MethodSummary& row : rows) table.push_back(to_json(row));
+  ordered_json all_settings = ordered_json::array();
+  for (const Setting& setting : settings) all_settings.push_back(setting_json(setting));
+  ordered_json runs = ordered_json::array();
+  for (const MethodRuns& method : comparison.methods) {
+    for (const Run& run : method.runs) runs.push_back(run_json(run, method.label));
+  }
+  return {{"name", comparison.name},
+          {"baseline",
+           comparison.baseline.empty() ? ordered_json() : ordered_json(comparison.baseline)},
+          {"confidence", 0.95},
+          {"verdict", verdict(comparison, rows)},
+          {"cautions", cautions(comparison, rows, settings)},
+          {"rows", table},
+          {"settings", all_settings},
+          {"sweep", comparison.sweep},
+          {"runs", runs}};
+}
+
+std::string default_title(const std::vector<Comparison>& comparisons) {
+  std::vector<std::string> names;
+  for (const Comparison& comparison : comparisons) {
+    if (std::find(names.begin(), names.end(), comparison.name) == names.end()) {
+      names.push_back(comparison.name);
+    }
+  }
+  if (names.size() == 1) return fmt::format("Data pruning on {}", names.front());
+  return fmt::format("Data pruning on {} tasks", names.size());
+}
+
+// "2024-03-01T12:00:00Z".
+std::string now_utc() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+// JSON that cannot end the script element it stands in: a name may contain "</script>" or "<!--".
+std::string script_json(const ordered_json& document) {
+  const std::string text = document.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  std::string out;
+  out.reserve(text.size() + text.size() / 64);
+  for (const char c : text) {
+    if (c == '<') {
+      out += "\\u003c";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+ordered_json report_document(const std::vector<std::string>& folders, const std::string& title) {
+  const std::vector<Comparison> comparisons = read_comparisons(folders);
+  ordered_json all = ordered_json::array();
+  for (const Comparison& comparison : comparisons) all.push_back(comparison_json(comparison));
+  return {{"format", "tamis-report"},
+          {"format_version", 1},
+          {"title", title.empty() ? default_title(comparisons) : title},
+          {"created", now_utc()},
+          {"tamis", TAMIS_VERSION},
+          {"comparisons", all}};
+}
+
+std::string report_page(std::string_view page_template, const ordered_json& document) {
+  const std::size_t title = page_template.find(kTitlePlace);
+  const std::size_t data = page_template.find(kDataPlace);
+  if (title == std::string_view::npos || data == std::string_view::npos || data < title) {
+    throw std::logic_error(
+        "the report's template must have a place for the title, then one for data");
+  }
+  const std::size_t after_title = title + kTitlePlace.size();
+  std::string page(page_template.substr(0, title));
+  page += escape_html(document["title"].get<std::string>());
+  page += page_template.substr(after_title, data - after_title);
+  page += script_json(document);
+  page += page_template.substr(data + kDataPlace.size());
+  return page;
+}
+
+}  // namespace tamis::cli

@@ -1,0 +1,121 @@
+#include "program/shared/arguments.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+
+namespace tamis::cli {
+
+namespace {
+
+std::string describe(CountRange range) {
+  if (range.max == std::numeric_limits<std::uint64_t>::max()) {
+    return fmt::format("a whole number of at least {}", range.min);
+  }
+  return fmt::format("a whole number in [{}, {}]", range.min, range.max);
+}
+
+// Whole numbers up to 2^64 - 1 exactly; those with an exponent as far as a double holds them.
+std::optional<std::uint64_t> parse_count(std::string text) {
+  std::erase(text, '_');
+  std::uint64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, count);
+  if (error == std::errc{} && rest == end) return count;
+  const std::optional<double> number = parse_number(text);
+  if (!number || !(*number >= 0.0 && *number <= 0x1p53) || *number != std::floor(*number)) {
+    return std::nullopt;
+  }
+  return static_cast<std::uint64_t>(*number);
+}
+
+// What the container may use, where there is such a limit (cgroup v2).
+double container_memory() {
+  double bytes = std::numeric_limits<double>::infinity();
+  std::ifstream("/sys/fs/cgroup/memory.max") >> bytes;
+  return bytes > 0.0 ? bytes : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+std::optional<double> parse_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double number = 0.0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+void add_count(CLI::App& command, const std::string& name, std::uint64_t& target, CountRange range,
+               const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [&target, name, range](const std::string& text) {
+            const std::optional<std::uint64_t> count = parse_count(text);
+            if (!count || *count < range.min || *count > range.max) {
+              throw UsageError(fmt::format("{} must be {}, got {}", name, describe(range), text));
+            }
+            target = *count;
+          },
+          help)
+      ->type_name("COUNT")
+      ->default_str(fmt::format("{}", target));
+}
+
+void add_optional_count(CLI::App& command, const std::string& name, std::uint64_t& target,
+                        std::uint64_t unsaid, const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [&target, name, unsaid](const std::string& text) {
+            const std::optional<std::uint64_t> count = text.empty() ? unsaid : parse_count(text);
+            if (!count || *count == 0) {
+              throw UsageError(
+                  fmt::format("{} must be a whole number of at least 1, got {}", name, text));
+            }
+            target = *count;
+          },
+          help)
+      ->type_name("[COUNT]")
+      ->expected(0, 1);
+}
+
+void add_share(CLI::App& command, const std::string& name, std::optional<double>& target,
+               const std::string& help) {
+  command
+      .add_option_function<std::string>(
+          name,
+          [name, &target](const std::string& text) {
+            target = parse_number(text);
+            if (!target || !(*target >= 0.0 && *target <= 1.0)) {
+              throw UsageError(fmt::format("{} must be in [0, 1], got {}", name, text));
+            }
+          },
+          help)
+      ->type_name("NUMBER");
+}
+
+void add_delta(CLI::App& command, std::optional<double>& target) {
+  add_share(command, "--delta", target,
+            "share of the epochs that are pruned, in [0, 1]; later epochs anneal on\n"
+            "full data (default: the policy's own, see below)");
+}
+
+void require_memory(double bytes, std::string_view what) {
+  const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
+  const double physical = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double available = std::min(physical, container_memory());
+  if (available > 0.0 && bytes > available) {
+    throw std::runtime_error(
+        fmt::format("{} needs about {:.1f} GB of memory, this machine has {:.1f}", what,
+                    bytes / 1e9, available / 1e9));
+  }
+}
+
+}  // namespace tamis::cli

@@ -1,0 +1,65 @@
+// Numbers on the command line, checked by one rule and refused with one kind of message.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace tamis::cli {
+
+// A mistake on the command line: the program exits with 2.
+class UsageError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Runs `call`; an argument that it refuses is a mistake on the command line.
+template <typename Call>
+auto as_usage(Call call) {
+  try {
+    return call();
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(error.what());
+  }
+}
+
+// The whole text as a number; empty if it is none. Takes inf and nan, but no hexadecimal digits.
+std::optional<double> parse_number(std::string_view text);
+
+// A whole number in [min, max].
+struct CountRange {
+  std::uint64_t min = 0;
+  std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
+};
+
+// Adds `--name COUNT`. The default is what `target` holds. Also takes 1e6 and 1_000_000 for a
+// million.
+void add_count(CLI::App& command, const std::string& name, std::uint64_t& target, CountRange range,
+               const std::string& help);
+
+// Adds `--name X`, in [0, 1].
+void add_share(CLI::App& command, const std::string& name, std::optional<double>& target,
+               const std::string& help);
+
+// Adds `--name [COUNT]`, at least 1. `target` becomes `unsaid` if no number follows.
+void add_optional_count(CLI::App& command, const std::string& name, std::uint64_t& target,
+                        std::uint64_t unsaid, const std::string& help);
+
+// Adds `--delta X`, in [0, 1]; unset, the policy's own.
+void add_delta(CLI::App& command, std::optional<double>& target);
+
+// The largest number of samples that a data set may have.
+inline constexpr std::uint64_t kMaxSamples = std::numeric_limits<std::uint32_t>::max();
+
+// Throws std::runtime_error "<what> needs ... of memory" if the machine, or the container, has less
+// than `bytes` in all. Better than being killed half-way.
+void require_memory(double bytes, std::string_view what);
+
+}  // namespace tamis::cli

@@ -1,0 +1,37 @@
+#include "program/shared/signals.h"
+
+#include <csignal>
+#include <initializer_list>
+
+namespace tamis::cli {
+
+namespace {
+
+volatile std::sig_atomic_t received_signal = 0;
+
+void note(int signal) { received_signal = signal; }
+
+void set_handler(int signal, void (*handler)(int), int flags) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = flags;
+  sigemptyset(&action.sa_mask);
+  sigaction(signal, &action, nullptr);
+}
+
+}  // namespace
+
+StopSignals::StopSignals() {
+  received_signal = 0;
+  for (const int signal : {SIGINT, SIGTERM}) {
+    set_handler(signal, note, SA_RESTART | static_cast<int>(SA_RESETHAND));
+  }
+}
+
+StopSignals::~StopSignals() {
+  for (const int signal : {SIGINT, SIGTERM}) set_handler(signal, SIG_DFL, 0);
+}
+
+int StopSignals::received() { return received_signal; }
+
+}  // namespace tamis::cli

@@ -1,0 +1,222 @@
+#include "program/shared/spec_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "program/shared/arguments.h"
+#include "tamis/registry.h"
+#include "tamis/scores/batch_loss.h"
+
+namespace tamis::cli {
+
+namespace {
+
+// The one option that is not only a number.
+constexpr std::string_view kInitialScore = "initial_score";
+constexpr std::string_view kFirstBatch = "first-batch-loss";
+
+std::string flag_name(std::string_view option) {
+  if (option == kInitialScore) return "--init";
+  std::string flag = fmt::format("--{}", option);
+  for (char& c : flag) c = c == '_' ? '-' : c;
+  return flag;
+}
+
+double parse_value(const std::string& option, const std::string& text) {
+  const std::optional<double> number = parse_number(text);
+  if (option == kInitialScore) {
+    if (text == "zero") return 0.0;
+    if (text == kFirstBatch) return kFirstBatchLoss;
+    if (number && std::isfinite(*number)) return *number;
+    throw UsageError(
+        fmt::format("--init must be zero, {} or a finite number, got {}", kFirstBatch, text));
+  }
+  if (!number)
+    throw UsageError(fmt::format("{} must be a number, got {}", flag_name(option), text));
+  return *number;
+}
+
+std::string format_value(std::string_view option, double value) {
+  if (option == kInitialScore && std::isnan(value)) return std::string(kFirstBatch);
+  return fmt::format("{}", value);
+}
+
+const OptionInfo* find_option(const std::vector<OptionInfo>& options, std::string_view name) {
+  for (const OptionInfo& option : options) {
+    if (option.name == name) return &option;
+  }
+  return nullptr;
+}
+
+// What an option means, to a reader of the command line.
+std::string meaning(const OptionInfo& option) {
+  if (option.name == kInitialScore) {
+    return fmt::format("score before the first observation; {}: the loss of the first batch",
+                       kFirstBatch);
+  }
+  return fmt::format("{}; {}", option.help, option.rule);
+}
+
+struct FlagHelp {
+  std::string_view option;
+  // Who has the option, by what it means to them.
+  std::vector<std::pair<std::string, std::string>> owners_by_meaning = {};
+
+  std::string text() const {
+    std::string lines;
+    for (const auto& [what, owners] : owners_by_meaning) {
+      lines += fmt::format("{}{}\n  ({})", lines.empty() ? "" : "\n", what, owners);
+    }
+    return lines;
+  }
+};
+
+// One for every option of all registered scores or policies.
+template <typename Info>
+std::vector<FlagHelp> flag_helps(std::span<const Info> all) {
+  std::vector<FlagHelp> flags;
+  for (const Info& info : all) {
+    for (const OptionInfo& option : info.options) {
+      auto flag = std::find_if(flags.begin(), flags.end(),
+                               [&](const FlagHelp& f) { return f.option == option.name; });
+      if (flag == flags.end()) flag = flags.insert(flag, {.option = option.name});
+      auto& owners = flag->owners_by_meaning;
+      const std::string what = meaning(option);
+      const auto same = std::find_if(owners.begin(), owners.end(),
+                                     [&](const auto& entry) { return entry.first == what; });
+      if (same == owners.end()) {
+        owners.emplace_back(what, info.name);
+      } else {
+        same->second += fmt::format(", {}", info.name);
+      }
+    }
+  }
+  return flags;
+}
+
+// Defaults that are not in the registry's list of options.
+std::string further_defaults(const ScorerInfo& /*info*/) { return ""; }
+std::string further_defaults(const PolicyInfo& info) {
+  return fmt::format(" --delta {}", make_policy({std::string(info.name)})->default_delta());
+}
+
+template <typename Info>
+std::string describe(std::string_view title, std::span<const Info> all) {
+  std::string text = fmt::format("{}, with their defaults:\n", title);
+  for (const Info& info : all) {
+    text += fmt::format("  {:<16} {}\n", info.name, info.summary);
+    std::string defaults;
+    for (const OptionInfo& option : info.options) {
+      defaults += fmt::format(" {} {}", flag_name(option.name),
+                              format_value(option.name, option.default_value));
+    }
+    defaults += further_defaults(info);
+    if (!defaults.empty()) text += fmt::format("  {:<16}  {}\n", "", defaults);
+  }
+  return text;
+}
+
+template <typename Info>
+std::string owner_text(std::string_view kind, const Info& info) {
+  std::string flags;
+  for (const OptionInfo& option : info.options) {
+    flags += fmt::format("{}{}", flags.empty() ? "" : ", ", flag_name(option.name));
+  }
+  return fmt::format("{} {} (which has {})", kind, info.name, flags.empty() ? "none" : flags);
+}
+
+}  // namespace
+
+void SpecFlags::add_flag(CLI::App& command, std::string_view option, const std::string& help,
+                         const std::string& group) {
+  const std::string flag = flag_name(option);
+  // A score and a policy may share the name of an option; then one flag serves both.
+  if (command.get_option_no_throw(flag) != nullptr) return;
+  command
+      .add_option_function<std::string>(
+          flag,
+          [this, name = std::string(option)](const std::string& text) { given_[name] = text; },
+          help)
+      ->type_name(option == kInitialScore ? "zero|first-batch-loss|NUMBER" : "NUMBER")
+      ->group(group);
+}
+
+void SpecFlags::add_score(CLI::App& command, std::string_view default_name) {
+  score_ = default_name;
+  auto* const name =
+      command.add_option("--score", *score_, "what turns losses into scores; see below");
+  name->type_name("NAME")->required(default_name.empty());
+  if (!default_name.empty()) name->capture_default_str();
+  for (const FlagHelp& flag : flag_helps(registered_scorers())) {
+    add_flag(command, flag.option, flag.text(), "Options of the score");
+  }
+}
+
+void SpecFlags::add_policy(CLI::App& command, std::string_view default_name) {
+  policy_ = default_name;
+  auto* const name =
+      command.add_option("--policy", *policy_, "what chooses the samples of an epoch; see below");
+  name->type_name("NAME")->required(default_name.empty());
+  if (!default_name.empty()) name->capture_default_str();
+  for (const FlagHelp& flag : flag_helps(registered_policies())) {
+    add_flag(command, flag.option, flag.text(), "Options of the policy");
+  }
+}
+
+SpecChoice SpecFlags::choose() const {
+  return as_usage([this] {
+    const ScorerInfo* const score = score_ ? &find_scorer(*score_) : nullptr;
+    const PolicyInfo* const policy = policy_ ? &find_policy(*policy_) : nullptr;
+    SpecChoice choice;
+    if (score != nullptr) choice.score = Spec{*score_};
+    if (policy != nullptr) choice.policy = Spec{*policy_};
+    for (const auto& [option, text] : given_) {
+      const bool in_score = score != nullptr && find_option(score->options, option) != nullptr;
+      const bool in_policy = policy != nullptr && find_option(policy->options, option) != nullptr;
+      if (!in_score && !in_policy) {
+        throw UsageError(fmt::format("{} is not an option of {}{}{}", flag_name(option),
+                                     score != nullptr ? owner_text("score", *score) : "",
+                                     score != nullptr && policy != nullptr ? " or " : "",
+                                     policy != nullptr ? owner_text("policy", *policy) : ""));
+      }
+      const double value = parse_value(option, text);
+      if (in_score) choice.score->options[option] = value;
+      if (in_policy) choice.policy->options[option] = value;
+    }
+    // Checks the ranges and fills in the defaults.
+    if (choice.score) choice.score = make_scorer(*choice.score, 1)->spec();
+    if (choice.policy) choice.policy = make_policy(*choice.policy)->spec();
+    return choice;
+  });
+}
+
+std::string describe_scores() { return describe("Scores", registered_scorers()); }
+
+std::string describe_policies() { return describe("Policies", registered_policies()); }
+
+nlohmann::ordered_json to_json(const Spec& spec) {
+  nlohmann::ordered_json options = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : spec.options) {
+    if (name == kInitialScore && std::isnan(value)) {
+      options[name] = kFirstBatch;
+    } else {
+      options[name] = value;
+    }
+  }
+  return {{"name", spec.name}, {"options", options}};
+}
+
+std::string to_text(const Spec& spec) {
+  std::string options;
+  for (const auto& [name, value] : spec.options) {
+    options += fmt::format("{}{} {}", options.empty() ? "" : ", ", name, format_value(name, value));
+  }
+  return options.empty() ? spec.name : fmt::format("{} ({})", spec.name, options);
+}
+
+}  // namespace tamis::cli

@@ -1,0 +1,60 @@
+#include "training/data/png_image.h"
+
+#include <png.h>
+
+#include <stdexcept>
+
+#include "base/check.h"
+
+namespace tamis::training {
+
+namespace {
+
+// libpng's simplified interface reports errors as values, so no longjmp crosses our destructors.
+struct Reader {
+  png_image image{};
+  Reader() { image.version = PNG_IMAGE_VERSION; }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() { png_image_free(&image); }
+};
+
+}  // namespace
+
+PngImage read_png(const std::filesystem::path& path) {
+  Reader reader;
+  png_image& image = reader.image;
+  const auto fail = [&] {
+    throw std::runtime_error(detail::concat(path.native(), ": cannot read PNG: ", image.message));
+  };
+  if (png_image_begin_read_from_file(&image, path.c_str()) == 0) fail();
+  const bool color = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
+  image.format = color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  PngImage result{.height = image.height,
+                  .width = image.width,
+                  .channels = color ? std::size_t{3} : std::size_t{1},
+                  .pixels = std::vector<std::uint8_t>(PNG_IMAGE_SIZE(image))};
+  // Where there is transparency, the image is laid over black.
+  const png_color black{0, 0, 0};
+  if (png_image_finish_read(&image, &black, result.pixels.data(), 0, nullptr) == 0) fail();
+  if ((image.warning_or_error & PNG_IMAGE_ERROR) != 0) fail();
+  return result;
+}
+
+void write_png(const std::filesystem::path& path, const PngImage& image) {
+  detail::require(image.channels == 1 || image.channels == 3, "write_png", "channels", "1 or 3",
+                  image.channels);
+  detail::require(image.pixels.size() == image.height * image.width * image.channels, "write_png",
+                  "pixels", "height * width * channels bytes", image.pixels.size());
+  Reader writer;
+  writer.image.width = static_cast<png_uint_32>(image.width);
+  writer.image.height = static_cast<png_uint_32>(image.height);
+  writer.image.format = image.channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  if (png_image_write_to_file(&writer.image, path.c_str(), 0, image.pixels.data(), 0, nullptr) ==
+      0) {
+    throw std::runtime_error(
+        detail::concat(path.native(), ": cannot write PNG: ", writer.image.message));
+  }
+}
+
+}  // namespace tamis::training

@@ -1,0 +1,41 @@
+// Models: image classifiers, written with torch::nn.
+#pragma once
+
+#include <torch/nn/module.h>
+#include <torch/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tamis::training {
+
+// Maps images [B, C, H, W] to logits [B, num_classes].
+class Model : public torch::nn::Module {
+ public:
+  using torch::nn::Module::Module;
+  virtual torch::Tensor forward(torch::Tensor images) = 0;
+};
+
+struct ModelOptions {
+  std::int64_t channels = 3;
+  std::int64_t height = 32;
+  std::int64_t width = 32;
+  std::int64_t num_classes = 10;
+  // Multiplies the number of channels of every layer, rounded to a multiple of 8; above 0.
+  double width_factor = 1.0;
+};
+
+// `name` is small-cnn, resnet18 or resnet50. Weights come from torch's global generator: call
+// torch::manual_seed first. Throws std::invalid_argument for another name or an option out of
+// range.
+std::shared_ptr<Model> make_model(const std::string& name, const ModelOptions& options);
+
+// Names that make_model understands, for help texts.
+std::vector<std::string> model_names();
+
+// Number of trainable values.
+std::int64_t num_parameters(const torch::nn::Module& module);
+
+}  // namespace tamis::training

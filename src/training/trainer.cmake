@@ -1,0 +1,40 @@
+# tamis_trainer: what `tamis train` and `tamis compare` do.
+find_package(fmt REQUIRED)
+
+set(TAMIS_COMMIT_HEADER ${PROJECT_BINARY_DIR}/generated/training/source_commit.h)
+add_custom_target(tamis_source_commit
+  COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DOUTPUT=${TAMIS_COMMIT_HEADER}
+          -P ${PROJECT_SOURCE_DIR}/cmake/source_commit.cmake
+  BYPRODUCTS ${TAMIS_COMMIT_HEADER})
+
+add_library(tamis_trainer STATIC
+  trainer/checkpoint.cpp
+  trainer/compare.cpp
+  trainer/environment.cpp
+  trainer/epoch_metrics.cpp
+  trainer/evaluation.cpp
+  trainer/methods.cpp
+  trainer/optimizer.cpp
+  trainer/presets.cpp
+  trainer/progress_line.cpp
+  trainer/run_config.cpp
+  trainer/run_folder.cpp
+  trainer/step_loss.cpp
+  trainer/summary.cpp
+  trainer/sweep.cpp
+  trainer/team.cpp
+  trainer/trainer.cpp)
+add_dependencies(tamis_trainer tamis_source_commit)
+target_include_directories(tamis_trainer
+  PRIVATE ${PROJECT_BINARY_DIR}/generated)
+target_compile_definitions(tamis_trainer PRIVATE TAMIS_VERSION="${PROJECT_VERSION}")
+target_link_libraries(tamis_trainer
+  PUBLIC tamis_training tamis::libtorch nlohmann_json::nlohmann_json
+  PRIVATE fmt::fmt)
+tamis_compile_options(tamis_trainer)
+tamis_use_torch(tamis_trainer)
+# These do not include torch.
+set_source_files_properties(
+  trainer/environment.cpp trainer/epoch_metrics.cpp trainer/methods.cpp trainer/presets.cpp trainer/progress_line.cpp trainer/run_config.cpp
+  trainer/run_folder.cpp trainer/summary.cpp trainer/sweep.cpp
+  PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

@@ -1,0 +1,99 @@
+#include "training/trainer/presets.h"
+
+#include <stdexcept>
+
+#include "base/check.h"
+
+namespace tamis::training {
+
+namespace {
+
+// Of the papers' CIFAR experiments: InfoBatch 0.5; SeTa 0.1, 5 groups, window 0.9; alpha 0.7;
+// pruning in the first 87.5 % of the epochs.
+MethodOptions authors_options() {
+  return {.common = {},
+          .by_name = {
+              {"batch-loss", {{"alpha", 0.7}}},
+              {"infobatch", {{"prune_ratio", 0.5}, {"delta", 0.875}}},
+              {"seta",
+               {{"prune_ratio", 0.1}, {"groups", 5.0}, {"window_scale", 0.9}, {"delta", 0.875}}}}};
+}
+
+std::vector<std::string> main_methods() {
+  return {"full", "random-dynamic", "infobatch", "seta", "bls-infobatch", "bls-seta"};
+}
+
+Preset quick() {
+  Preset preset{.name = "quick",
+                .summary = "Fashion-MNIST, small CNN; minutes on two cores",
+                .config = {},
+                .options = authors_options(),
+                .methods = main_methods(),
+                .seeds = {0, 1, 2}};
+  preset.config.training.epochs = 16;
+  return preset;
+}
+
+Preset fashion() {
+  Preset preset = quick();
+  preset.name = "fashion-mnist";
+  preset.summary = "Fashion-MNIST, small CNN, longer and with more seeds";
+  return preset;
+}
+
+Preset cifar10() {
+  Preset preset = quick();
+  preset.name = "cifar10";
+  preset.summary = "CIFAR-10, small CNN, random crops and flips";
+  preset.config.data.name = "cifar10";
+  preset.config.training.augment = AugmentKind::crop_flip;
+  return preset;
+}
+
+// LARS, which InfoBatch's authors use for some of their tables, is replaced by SGD.
+Preset paper(std::string_view name, std::string_view summary, const std::string& data) {
+  Preset preset{.name = name,
+                .summary = summary,
+                .config = {},
+                .options = authors_options(),
+                .methods = main_methods(),
+                .seeds = {0, 1, 2}};
+  preset.config.data.name = data;
+  preset.config.model.name = "resnet18";
+  preset.config.training = {.epochs = 200,
+                            .batch_size = 128,
+                            .learning_rate = 0.1,
+                            .schedule = ScheduleKind::one_cycle,
+                            .warmup = 0.3,
+                            .momentum = 0.9,
+                            .weight_decay = 5e-4,
+                            .label_smoothing = 0.1,
+                            .augment = AugmentKind::crop_flip};
+  return preset;
+}
+
+std::vector<Preset> make_presets() {
+  return {quick(), fashion(), cifar10(),
+          paper("paper-cifar10", "the authors' recipe: CIFAR-10, ResNet-18, 200 epochs; for days",
+                "cifar10"),
+          paper("paper-cifar100", "the authors' recipe: CIFAR-100, ResNet-18, 200 epochs; for days",
+                "cifar100")};
+}
+
+}  // namespace
+
+std::span<const Preset> registered_presets() {
+  static const std::vector<Preset> presets = make_presets();
+  return presets;
+}
+
+const Preset& find_preset(std::string_view name) {
+  std::string known;
+  for (const Preset& preset : registered_presets()) {
+    if (preset.name == name) return preset;
+    known += detail::concat(known.empty() ? "" : ", ", preset.name);
+  }
+  throw std::invalid_argument(detail::concat("preset must be one of ", known, ", got ", name));
+}
+
+}  // namespace tamis::training

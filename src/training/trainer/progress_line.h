@@ -1,0 +1,59 @@
+// ProgressLine: what a person sees of a run while it trains.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "training/trainer/stopwatch.h"
+#include "training/trainer/training_observer.h"
+
+namespace tamis::training {
+
+struct ProgressOptions {
+  std::uint64_t num_epochs = 1;
+  // Written before every line, such as "[2/18] infobatch seed 1  ".
+  std::string prefix = {};
+  // Columns of the terminal on which the live line is written over; 0: no live line.
+  std::size_t width = 0;
+  // Write a line for every finished epoch.
+  bool epoch_lines = true;
+};
+
+// A live line, written over several times per second, and one line per finished epoch.
+class ProgressLine final : public TrainingObserver {
+ public:
+  using Write = std::function<void(std::string_view)>;
+
+  // `live` gets the live line with its control characters, `lines` complete lines of plain text.
+  ProgressLine(ProgressOptions options, Write live, Write lines);
+  ~ProgressLine() override { clear(); }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void on_step(const StepInfo& step) override;
+  void on_epoch(const EpochMetrics& metrics) override;
+
+  // Removes the live line.
+  void clear();
+
+ private:
+  ProgressOptions options_;
+  Write live_;
+  Write lines_;
+  Stopwatch since_start_;
+  Stopwatch since_shown_;
+  bool is_shown_ = false;
+  double first_progress_ = -1.0;  // before the first step that was seen
+};
+
+// "epoch 3/16  loss 0.3121  accuracy 88.7 %  test 87.9 %  pruned 24.1 %  12,345 samples/s  4.1 s"
+std::string format_epoch(const EpochMetrics& metrics, std::uint64_t num_epochs);
+// "epoch 3/16  step 120/469  loss 0.3121  accuracy 88.7 %  pruned 24.1 %  12,345 samples/s"
+std::string format_step(const StepInfo& step, std::uint64_t num_epochs);
+// "8 s", "4:07 min", "1:02:03 h".
+std::string format_duration(double seconds);
+
+}  // namespace tamis::training

@@ -1,0 +1,362 @@
+#include "training/trainer/trainer.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "base/agreement.h"
+#include "base/check.h"
+#include "tamis/registry.h"
+#include "training/data/disturbance.h"
+#include "training/trainer/checkpoint.h"
+#include "training/trainer/optimizer.h"
+#include "training/trainer/step_loss.h"
+#include "training/trainer/stopwatch.h"
+
+namespace tamis::training {
+
+namespace {
+
+using detail::concat;
+
+// Weights before the first step; no other random number of a run comes from torch.
+std::shared_ptr<Model> make_initial_model(const RunConfig& config, const Dataset& data) {
+  torch::manual_seed(config.training.seed);
+  return make_model(config.model.name, {.channels = data.channels(),
+                                        .height = data.height(),
+                                        .width = data.width(),
+                                        .num_classes = data.num_classes,
+                                        .width_factor = config.model.width});
+}
+
+std::vector<std::int32_t> labels_of(const Dataset& data) {
+  const torch::Tensor labels = data.labels.to(torch::kInt32).contiguous();
+  const std::int32_t* const begin = labels.data_ptr<std::int32_t>();
+  return {begin, begin + labels.numel()};
+}
+
+DistributedPruner make_pruner(const RunConfig& config, const Dataset& data, const Team& team,
+                              Layout layout) {
+  const Method& method = config.method;
+  return {{.num_samples = data.size(),
+           .num_epochs = config.training.epochs,
+           .policy = method.policy,
+           .score = method.score,
+           .delta = method.delta,
+           .seed = config.training.seed,
+           .homogeneous_batch_size = method.homogeneous ? config.training.batch_size : 0,
+           .min_per_class = method.min_per_class,
+           .labels = method.min_per_class > 0.0 ? labels_of(data) : std::vector<std::int32_t>(),
+           .target_prune = method.target_prune},
+          team.communicator(),
+          {.layout = layout}};
+}
+
+// All settings but those that may differ between machines.
+void check_same_settings(const RunConfig& config, const Team& team) {
+  Json json = to_json(config, {});
+  json["data"].erase("data_dir");
+  json["training"].erase("threads");
+  json.erase("environment");
+  std::string lines;
+  const Json fields = json.flatten();
+  for (const auto& [name, value] : fields.items()) lines += concat(name, " ", value.dump(), "\n");
+  detail::require_same(*team.communicator(), lines);
+}
+
+std::size_t share_of_batch(const RunConfig& config, const Team& team) {
+  detail::require(config.training.batch_size % team.size() == 0, "train", "batch_size",
+                  concat("a multiple of the number of processes (", team.size(), ")"),
+                  config.training.batch_size);
+  return config.training.batch_size / team.size();
+}
+
+// Samples of the next batch when `left` are left of the epoch. A single last one joins the batch
+// before it: batch norm has no statistics of one sample.
+std::size_t batch_length(std::size_t left, std::size_t batch_size) {
+  return batch_size > 1 && left == batch_size + 1 ? left : std::min(left, batch_size);
+}
+
+std::size_t num_steps(const RankPlan& plan, std::size_t batch_size) {
+  const std::size_t num_batches = plan.num_batches(batch_size);
+  const bool joins_last = batch_size > 1 && num_batches > 1 && plan.size() % batch_size == 1;
+  return joins_last ? num_batches - 1 : num_batches;
+}
+
+// None instead of zeros: then the first step of a resumed run adds nothing to nothing, as the
+// others.
+void clear_gradients(const torch::nn::Module& model) {
+  for (torch::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
+}
+
+// `count` samples at equal distances, so that a file sorted by class keeps all its classes.
+Dataset spread(const Dataset& data, std::uint64_t count) {
+  if (count == 0 || count >= data.size()) return data;
+  torch::Tensor indices = torch::empty({static_cast<std::int64_t>(count)}, torch::kInt64);
+  for (std::uint64_t k = 0; k < count; ++k) {
+    indices.data_ptr<std::int64_t>()[k] = static_cast<std::int64_t>(k * data.size() / count);
+  }
+  Dataset part = data;
+  part.images = data.images.index_select(0, indices);
+  part.labels = data.labels.index_select(0, indices);
+  return part;
+}
+
+// The epochs after which the losses of all recorded samples are measured: the last, and up to nine
+// others at even distances, so that it costs little however long the run is.
+bool measures_true_losses(std::uint64_t epoch, std::uint64_t num_epochs) {
+  constexpr std::uint64_t kMeasurements = 10;
+  const std::uint64_t count = std::min(kMeasurements, num_epochs);
+  return (epoch + 1) * count / num_epochs > epoch * count / num_epochs;
+}
+
+}  // namespace
+
+DataSplits load_run_data(const DataConfig& config) {
+  const DataSplits all = load_data(config.name, {.data_dir = config.data_dir});
+  return {.train = spread(all.train, config.limit), .test = spread(all.test, config.test_limit)};
+}
+
+Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Team team,
+                 Layout layout)
+    : config_((validate(config), std::move(config))),
+      team_(std::move(team)),
+      data_(disturb(data, config_.data, config_.training.seed)),
+      folder_(std::move(folder)),
+      model_(make_initial_model(config_, data_.train)),
+      optimizer_(make_optimizer(model_->parameters(), config_.training)),
+      pruner_(make_pruner(config_, data_.train, team_, layout)),
+      batch_size_(share_of_batch(config_, team_)),
+      uses_scores_(make_policy(config_.method.policy)->uses_scores()),
+      uses_sample_losses_(uses_scores_ && uses_sample_losses(config_.method.score)) {
+  torch::set_num_threads(static_cast<int>(config_.training.threads));
+  check_same_settings(config_, team_);
+  start_or_restore();
+  if (config_.num_recorded > 0) start_recording();
+}
+
+void Trainer::start_or_restore() {
+  // Rank 0 says whether there is a run, before it begins one.
+  std::int64_t is_run = team_.is_first() && RunFolder::is_run(folder_.path()) ? 1 : 0;
+  team_.communicator()->all_reduce(std::span(&is_run, 1));
+  if (is_run != 0) {
+    restore();
+    return;
+  }
+  Json environment = describe_environment();
+  environment["processes"] = team_.size();
+  detail::together(*team_.communicator(), [&] {
+    if (!team_.is_first()) return;
+    folder_.write_config(config_, {.num_train = data_.train.size(),
+                                   .num_test = data_.test.size(),
+                                   .num_classes = data_.train.num_classes,
+                                   .num_parameters = num_parameters(*model_),
+                                   .environment = environment});
+  });
+}
+
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
+void Trainer::restore() {
+  const RunFacts facts = folder_.read_facts();
+  if (facts.num_train != data_.train.size() || facts.num_test != data_.test.size()) {
+    throw std::runtime_error(concat(folder_.path().native(), ": was begun with ", facts.num_train,
+                                    " training and ", facts.num_test,
+                                    " test samples, but the data now have ", data_.train.size(),
+                                    " and ", data_.test.size()));
+  }
+  const auto state = load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_});
+  if (!state) return;
+  metrics_ = RunFolder::read_metrics(folder_.path());
+  // The checkpoint may be one epoch ahead of metrics.jsonl, if the program died between the two.
+  const bool is_behind = metrics_.size() + 1 == state->epochs_done && state->last_metrics;
+  if (is_behind) metrics_.push_back(*state->last_metrics);
+  detail::together(*team_.communicator(), [&] {
+    if (is_behind && team_.is_first()) folder_.write_metrics(metrics_);
+  });
+  if (metrics_.size() != state->epochs_done) {
+    throw std::runtime_error(concat(folder_.path().native(), ": metrics.jsonl has ",
+                                    metrics_.size(), " epochs, but the checkpoint has ",
+                                    state->epochs_done));
+  }
+  running_ = state->running;
+  step_ = state->step;
+}
+
+void Trainer::start_recording() {
+  detail::require(team_.is_alone(), "train", "number of processes", "1 for a run that is recorded",
+                  team_.size());
+  const std::filesystem::path folder = folder_ / "record";
+  // A run that was stopped before its first checkpoint begins again, and so does its recording.
+  if (!Recorder::exists(folder)) {
+    recorder_ = Recorder::create(folder, {.num_samples = data_.train.size(),
+                                          .num_recorded = config_.num_recorded,
+                                          .seed = config_.training.seed});
+  } else {
+    recorder_ = Recorder::open(folder);
+  }
+  recorder_->rewind(step_);
+}
+
+Outcome Trainer::run(TrainingObserver& observer, const StopRequest& stop) {
+  while (epoch() < config_.training.epochs) {
+    if (!train_epoch(observer, stop) || !finish_epoch(observer, stop)) {
+      save(false);
+      return Outcome::interrupted;
+    }
+  }
+  return Outcome::finished;
+}
+
+// A process that is alone stops at once. Others tell in the next step, so that all stop after it.
+bool Trainer::should_stop(const StopRequest& stop) {
+  wants_stop_ = wants_stop_ || (stop && stop());
+  return team_.is_alone() ? wants_stop_ : stops_;
+}
+
+bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
+  model_->train();
+  const Stopwatch planning;
+  const RankPlan& plan = pruner_.start_epoch(epoch());
+  const double seconds = planning.seconds();
+  running_.prune_seconds += seconds;
+  running_.train_seconds += seconds;
+  const std::size_t left = num_steps(plan, batch_size_);
+  num_steps_ = running_.steps + left - pruner_.position() / batch_size_;
+  while (pruner_.position() < plan.size()) {
+    if (should_stop(stop)) return false;
+    train_step(plan, observer);
+  }
+  return true;
+}
+
+Batch Trainer::load_batch(std::span<const std::uint32_t> indices) {
+  batch_indices_.assign(indices.begin(), indices.end());
+  const AugmentKind augment = config_.training.augment;
+  if (augment == AugmentKind::none) return make_batch(data_.train, batch_indices_);
+  return make_batch(data_.train, batch_indices_,
+                    {.flip = augment == AugmentKind::crop_flip, .seed = config_.training.seed},
+                    epoch());
+}
+
+void Trainer::train_step(const RankPlan& plan, TrainingObserver& observer) {
+  const Stopwatch watch;
+  const TrainingConfig& settings = config_.training;
+  const std::size_t begin = pruner_.position();
+  const std::size_t count = batch_length(plan.size() - begin, batch_size_);
+  samples_.clear();
+  places_.clear();
+  for (std::size_t j = begin; j < begin + count; ++j) {
+    samples_.push_back(static_cast<std::uint32_t>(plan.sample(j)));
+    places_.push_back(static_cast<std::uint32_t>(samples_.back() - pruner_.first_sample()));
+  }
+  running_.learning_rate = learning_rate_at(settings, pruner_.progress());
+  set_learning_rate(*optimizer_, running_.learning_rate);
+
+  const Batch batch = load_batch(samples_);
+  clear_gradients(*model_);
+  const torch::Tensor logits = model_->forward(batch.data);
+  const StepLoss loss = make_step_loss(logits, batch.target, plan.plan(), places_,
+                                       {.label_smoothing = settings.label_smoothing,
+                                        .per_sample = uses_sample_losses_,
+                                        .with_losses = recorder_.has_value()});
+  loss.objective.backward();
+  StepSums sums{.loss = loss.mean_loss,
+                .correct = static_cast<std::uint64_t>(
+                    logits.detach().argmax(1).eq(batch.target).sum().item<std::int64_t>()),
+                .samples = count,
+                .stops = wants_stop_};
+  team_.average(*model_, sums);
+  if (!std::isfinite(sums.loss)) {
+    throw std::runtime_error(concat(folder_.path().native(), ": the loss became ", sums.loss,
+                                    " in epoch ", epoch() + 1, ", step ", running_.steps + 1,
+                                    "; a lower learning rate may help, this one peaks at ",
+                                    settings.learning_rate));
+  }
+  stops_ = sums.stops;
+  optimizer_->step();
+  observe(begin, count, loss);
+  if (recorder_) recorder_->record(epoch(), samples_, loss.mean_loss, loss.sample_losses());
+  pruner_.set_position(begin + count);
+
+  ++step_;
+  ++running_.steps;
+  running_.samples += sums.samples;
+  running_.correct += sums.correct;
+  running_.loss_sum += sums.loss;
+  running_.train_seconds += watch.seconds();
+  observer.on_step({.epoch = epoch(),
+                    .num_steps = num_steps_,
+                    .progress = pruner_.progress(),
+                    .pruned_share = pruner_.pruned_share(),
+                    .running = running_,
+                    .indices = samples_,
+                    .mean_loss = loss.mean_loss,
+                    .losses = loss.sample_losses()});
+}
+
+void Trainer::observe(std::size_t begin, std::size_t count, const StepLoss& loss) {
+  const Stopwatch watch;
+  if (uses_sample_losses_) {
+    pruner_.observe(begin, loss.sample_losses());
+  } else if (uses_scores_) {
+    pruner_.observe(begin, count, loss.mean_loss);
+  }
+  running_.prune_seconds += loss.prune_seconds + watch.seconds();
+}
+
+bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) {
+  const Stopwatch watch;
+  const std::optional<Evaluation> test = team_.evaluate(*model_, data_.test, stop);
+  if (!test) return false;
+  const double test_seconds = watch.seconds();
+  if (!record_true_losses(stop)) return false;
+  const Stopwatch exchange;
+  pruner_.exchange();
+  const double exchange_seconds = exchange.seconds();
+  running_.prune_seconds += exchange_seconds;
+  running_.train_seconds += exchange_seconds;
+  EpochMetrics metrics{.epoch = epoch(),
+                       .samples = running_.samples,
+                       .pruned = data_.train.size() - pruner_.plan()->num_selected(),
+                       .steps = running_.steps,
+                       .train_loss = running_.mean_loss(),
+                       .train_accuracy = running_.accuracy(),
+                       .test_loss = test->loss,
+                       .test_accuracy = test->accuracy,
+                       .learning_rate = running_.learning_rate,
+                       .train_seconds = running_.train_seconds,
+                       .prune_seconds = running_.prune_seconds,
+                       .test_seconds = test_seconds,
+                       .scores = uses_scores_ ? make_histogram(pruner_.scores()) : std::nullopt};
+  metrics_.push_back(std::move(metrics));
+  running_ = {};
+  save(epoch() == config_.training.epochs);
+  detail::together(*team_.communicator(), [&] {
+    if (team_.is_first()) folder_.write_metrics(metrics_);
+  });
+  observer.on_epoch(metrics_.back());
+  return true;
+}
+
+bool Trainer::record_true_losses(const StopRequest& stop) {
+  if (!recorder_ || !measures_true_losses(epoch(), config_.training.epochs)) return true;
+  const auto losses = evaluate_samples(*model_, data_.train, recorder_->samples(),
+                                       config_.training.label_smoothing, stop);
+  if (losses) recorder_->record_true_losses(epoch(), *losses);
+  return losses.has_value();
+}
+
+void Trainer::save(bool is_final) {
+  // Before the checkpoint, which must never be ahead of it.
+  if (recorder_) recorder_->flush();
+  CheckpointState state{.step = step_, .epochs_done = metrics_.size(), .running = running_};
+  if (!metrics_.empty()) state.last_metrics = metrics_.back();
+  save_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_}, state, is_final);
+}
+
+}  // namespace tamis::training

@@ -1,0 +1,106 @@
+// Trainer: one run, from the first step to the last, with checkpoints from which it continues
+// exactly.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tamis/distributed_pruner.h"
+#include "tamis/recorder.h"
+#include "training/data/batch.h"
+#include "training/data/dataset.h"
+#include "training/models/model.h"
+#include "training/trainer/epoch_metrics.h"
+#include "training/trainer/evaluation.h"
+#include "training/trainer/run_config.h"
+#include "training/trainer/run_folder.h"
+#include "training/trainer/team.h"
+#include "training/trainer/training_observer.h"
+
+namespace torch::optim {
+class Optimizer;
+}
+
+namespace tamis::training {
+
+struct StepLoss;
+
+// All randomness comes from the seed, the epoch and the sample: the initial weights depend on the
+// seed and the model alone, and with the same number of threads the same run gives the same
+// weights. Not thread-safe; sets the number of threads of torch for the whole process.
+//
+// With several processes, each has a Trainer and makes the same calls. They share every batch and
+// average their gradients; rank 0 alone writes to the folder, which all of them read. A run can be
+// resumed by another number of processes.
+class Trainer {
+ public:
+  // A run in a folder that RunFolder::create made, from the start, or in one that RunFolder::open
+  // found, from its last checkpoint on. `data` must be load_run_data() of the same settings;
+  // label noise and imbalance are added here, by the seed. Throws std::invalid_argument if a
+  // setting is out of range, and std::runtime_error if a checkpoint is damaged or of another run,
+  // or if the processes have different settings.
+  Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Team team = Team(nullptr),
+          Layout layout = Layout::automatic);
+  Trainer(Trainer&&) noexcept;
+  ~Trainer();
+
+  // Trains until the end, or until `stop` asks to stop, which takes one step at most. Either way
+  // the folder then has a checkpoint of the present state. Throws std::runtime_error if the loss is
+  // no longer a number.
+  // On ranks other than 0 the observer is told of the rank's own steps and of all epochs.
+  Outcome run(TrainingObserver& observer, const StopRequest& stop);
+
+  const RunConfig& config() const { return config_; }
+  const RunFolder& folder() const { return folder_; }
+  Model& model() { return *model_; }
+  const DistributedPruner& pruner() const { return pruner_; }
+  const Team& team() const { return team_; }
+  // Of the finished epochs.
+  const std::vector<EpochMetrics>& metrics() const { return metrics_; }
+
+ private:
+  bool train_epoch(TrainingObserver& observer, const StopRequest& stop);
+  void train_step(const RankPlan& plan, TrainingObserver& observer);
+  void observe(std::size_t begin, std::size_t count, const StepLoss& loss);
+  bool should_stop(const StopRequest& stop);
+  bool finish_epoch(TrainingObserver& observer, const StopRequest& stop);
+  void start_recording();
+  bool record_true_losses(const StopRequest& stop);
+  Batch load_batch(std::span<const std::uint32_t> indices);
+  void start_or_restore();
+  void save(bool is_final);
+  void restore();
+  std::uint64_t epoch() const { return metrics_.size(); }
+
+  RunConfig config_;
+  Team team_;
+  DataSplits data_;  // shares the memory of what it was given
+  RunFolder folder_;
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<torch::optim::Optimizer> optimizer_;
+  DistributedPruner pruner_;
+  std::size_t batch_size_;   // of each process
+  bool uses_scores_;         // false: the policy never looks at them
+  bool uses_sample_losses_;  // true: the score is made from one loss per sample
+
+  std::optional<Recorder> recorder_;
+
+  std::vector<EpochMetrics> metrics_;
+  RunningEpoch running_;
+  std::uint64_t step_ = 0;
+  std::uint64_t num_steps_ = 0;             // of the running epoch
+  bool wants_stop_ = false;                 // this process was asked to stop
+  bool stops_ = false;                      // all processes know that one was
+  std::vector<std::size_t> batch_indices_;  // scratch of load_batch()
+  std::vector<std::uint32_t> samples_;      // scratch of train_step()
+  std::vector<std::uint32_t> places_;       // the same in the plan
+};
+
+// The training and test samples that a run uses. Throws as load_data() does.
+DataSplits load_run_data(const DataConfig& config);
+
+}  // namespace tamis::training

@@ -1,0 +1,37 @@
+// TrainingObserver: follows a run, step by step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "training/trainer/epoch_metrics.h"
+
+namespace tamis::training {
+
+// Asked between two batches; true: stop as soon as possible.
+using StopRequest = std::function<bool()>;
+
+enum class Outcome { finished, interrupted };
+
+// One training step, as an observer sees it. Everything is valid during the call only.
+struct StepInfo {
+  std::uint64_t epoch = 0;
+  std::uint64_t num_steps = 0;  // of this epoch
+  double progress = 0.0;        // share of the run that is done, in [0, 1]
+  double pruned_share = 0.0;    // of the run so far
+  const RunningEpoch& running;  // this step included
+  std::span<const std::uint32_t> indices;
+  double mean_loss = 0.0;         // without weights
+  std::span<const float> losses;  // one per sample; empty if nothing uses them
+};
+
+// Its time is not counted as training time.
+class TrainingObserver {
+ public:
+  virtual ~TrainingObserver() = default;
+  virtual void on_step(const StepInfo&) {}
+  virtual void on_epoch(const EpochMetrics&) {}
+};
+
+}  // namespace tamis::training

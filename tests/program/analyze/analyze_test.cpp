@@ -1,0 +1,200 @@
+// `tamis analyze` and `tamis replay` on recordings of simulated training.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/program.h"
+#include "support/simulated_run.h"
+#include "tamis/recorder.h"
+#include "tamis/registry.h"
+
+namespace tamis::test {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr std::size_t kSamples = 640;
+constexpr std::size_t kBatch = 16;
+
+Pruner make_pruner(double alpha = 0.7) {
+  return Pruner({.num_samples = kSamples,
+                 .num_epochs = 40,
+                 .policy = {.name = "none"},
+                 .score = Spec{"batch-loss", {{"alpha", alpha}}},
+                 .seed = 4});
+}
+
+// Losses of simulated_run.h; every 13th step is not a number.
+class Analyze : public ::testing::Test {
+ protected:
+  void record(std::uint64_t num_epochs, std::size_t num_recorded = 200, double alpha = 0.7) {
+    Pruner pruner = make_pruner(alpha);
+    pruner.record(folder_ / "run/record", {.num_recorded = num_recorded, .seed = 9});
+    simulate_epochs(pruner, 0, num_epochs, kBatch);
+    pruner.save(folder_ / "run/pruner.safetensors");
+    scores_ = pruner.scores();
+    samples_.assign(pruner.recorder()->samples().begin(), pruner.recorder()->samples().end());
+  }
+  json analyze(const Arguments& more = {}) const {
+    Arguments arguments = {"analyze", folder_.at("run"), "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_json(arguments);
+  }
+  json score_of(const json& analysis, const std::string& name) const {
+    for (const json& score : analysis["fidelity"]["scores"]) {
+      if (score["name"] == name) return score;
+    }
+    return {};
+  }
+
+  TextFolder folder_;
+  std::vector<float> scores_;
+  std::vector<std::uint32_t> samples_;
+};
+
+TEST_F(Analyze, TakesApartTheScoresThatTheRunSaved) {
+  record(40, 200, 0.8);
+  const json analysis = analyze();
+  EXPECT_EQ(analysis["score"]["options"]["alpha"], 0.8);
+  EXPECT_EQ(analysis["decomposition"]["scores"], "saved by the run");
+  EXPECT_EQ(analysis["decomposition"]["num_samples"], 200);
+  EXPECT_LT(analysis["decomposition"]["largest_error"].get<double>(), 1e-5);
+  // With another alpha they are not what the run saved, and add up all the same.
+  const json other = analyze({"--alpha", "0.3"});
+  EXPECT_EQ(other["decomposition"]["scores"], "replayed");
+  EXPECT_LT(other["decomposition"]["largest_error"].get<double>(), 1e-5);
+}
+
+TEST_F(Analyze, CountsWhatWasRecorded) {
+  record(40);
+  const json recording = analyze()["recording"];
+  EXPECT_EQ(recording["num_samples"], kSamples);
+  EXPECT_EQ(recording["num_recorded"], 200);
+  EXPECT_EQ(recording["num_steps"], 40 * kSamples / kBatch);
+  EXPECT_EQ(recording["num_skipped"], 40 * (kSamples / kBatch / 13));
+  EXPECT_EQ(recording["num_epochs"], 40);
+  EXPECT_EQ(recording["batch_size"], kBatch);
+}
+
+TEST_F(Analyze, FindsTheNoiseAboveTheSignalOfSimulatedLosses) {
+  record(40);
+  const json spectra = analyze()["spectra"];
+  EXPECT_EQ(spectra["segment_length"], 16);
+  EXPECT_EQ(spectra["num_frequencies"], 8);
+  EXPECT_EQ(spectra["num_noise_above"], 8);
+  EXPECT_EQ(spectra["frequencies"].back(), 0.5);
+  // Everybody's loss falls with the epochs, which is slow; the companions change at every visit.
+  EXPECT_GT(spectra["signal_energy"]["share_below"], spectra["noise_energy"]["share_below"]);
+}
+
+TEST_F(Analyze, SeesThatOwnLossesKnowMoreThanBatchLosses) {
+  record(40);
+  const json analysis = analyze();
+  EXPECT_EQ(analysis["fidelity"]["truth"], "last visit");
+  EXPECT_EQ(analysis["fidelity"]["epochs"].size(), 10U);
+  EXPECT_EQ(analysis["fidelity"]["epochs"].back(), 39);
+  const json own = score_of(analysis, "sample-loss");
+  EXPECT_EQ(own["sees"], "own losses");
+  EXPECT_NEAR(own["spearman"].back().get<double>(), 1.0, 1e-12);
+  const json batch = score_of(analysis, "batch-loss");
+  EXPECT_EQ(batch["sees"], "batch losses");
+  EXPECT_GT(batch["spearman"].back(), 0.05);
+  EXPECT_LT(batch["spearman"].back(), 0.8);
+  EXPECT_EQ(analysis["fidelity"]["scores"].size(), registered_scorers().size());
+}
+
+TEST_F(Analyze, ComparesWithMeasuredLossesWhereThereAreSome) {
+  Pruner pruner = make_pruner();
+  pruner.record(folder_ / "run/record", {.num_recorded = 50});
+  simulate_epochs(pruner, 0, 3, kBatch);
+  // As if the batch loss score were right about every sample.
+  std::vector<float> truth;
+  const std::vector<float> scores = pruner.scores();
+  for (const std::uint32_t sample : pruner.recorder()->samples()) truth.push_back(scores[sample]);
+  pruner.recorder()->record_true_losses(2, truth);
+  pruner.recorder()->flush();
+  const json analysis = analyze();
+  EXPECT_EQ(analysis["fidelity"]["truth"], "measured");
+  EXPECT_EQ(analysis["fidelity"]["epochs"], json::parse("[2]"));
+  const json score = score_of(analysis, "batch-loss");
+  EXPECT_NEAR(score["spearman"][0].get<double>(), 1.0, 1e-12);
+  EXPECT_NEAR(score["pearson"][0].get<double>(), 1.0, 1e-12);
+  EXPECT_EQ(score["top_overlap"][0], 1.0);
+  EXPECT_EQ(analysis["fidelity"]["alphas"][7]["options"]["alpha"], 0.7);
+  EXPECT_NEAR(analysis["fidelity"]["alphas"][7]["spearman"][0].get<double>(), 1.0, 1e-12);
+  EXPECT_LT(analysis["fidelity"]["alphas"][0]["spearman"][0].get<double>(), 0.9999);
+  EXPECT_THAT(analysis["why_no_signal"].get<std::string>(), HasSubstr("visited 8 times"));
+  EXPECT_TRUE(analysis["spectra"].is_null());
+}
+
+TEST_F(Analyze, FollowsTheSampleThatIsAskedFor) {
+  record(12);
+  const std::string sample = std::to_string(samples_[3]);
+  const json series = analyze({"--sample", sample})["series"];
+  EXPECT_EQ(series["sample"], samples_[3]);
+  ASSERT_GE(series["sample_loss"].size(), 8U);
+  EXPECT_EQ(series["sample_loss"][0].get<float>(), simulated_loss(samples_[3], 0));
+  EXPECT_NEAR(series["signal"][0].get<double>(), series["sample_loss"][0].get<double>() / kBatch,
+              1e-12);
+  EXPECT_NEAR(series["score"].back().get<double>(), static_cast<double>(scores_[samples_[3]]),
+              1e-5);
+  EXPECT_THAT(run_refused(2, {"analyze", folder_.at("run"), "--sample", "100000"}),
+              HasSubstr("sample must be a recorded one (200 of them"));
+}
+
+TEST_F(Analyze, WritesItsResultsIntoTheRun) {
+  record(12);
+  const Outcome outcome = run({"analyze", folder_.at("run")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("200 of 640 samples, 480 steps, 12 epochs"),
+                                 HasSubstr("reconstruction"), HasSubstr("Largest: alpha")));
+  EXPECT_EQ(json::parse(folder_.read("run/analysis.json")), analyze());
+  run_json({"analyze", folder_.at("run"), "--json", "--out", folder_.at("other.json")});
+  EXPECT_EQ(json::parse(folder_.read("other.json"))["format"], "tamis-analysis");
+}
+
+TEST_F(Analyze, NeedsARecordingWithSomethingInIt) {
+  std::filesystem::create_directories(folder_ / "run");
+  EXPECT_THAT(run_refused(1, {"analyze", folder_.at("run")}),
+              HasSubstr("holds no recording; tamis train --record makes one"));
+  Recorder::create(folder_ / "run/record", {.num_samples = 5});
+  EXPECT_THAT(run_refused(1, {"analyze", folder_.at("run")}), HasSubstr("no step with a finite"));
+}
+
+TEST_F(Analyze, SaysWhyARecordingOfMeansAloneIsNotEnough) {
+  {
+    auto recorder = Recorder::create(folder_ / "run", {.num_samples = 5});
+    recorder.record(0, std::vector<std::uint32_t>{1, 2}, 0.5);
+  }
+  EXPECT_THAT(run_refused(1, {"analyze", folder_.at("run")}),
+              AllOf(HasSubstr("own losses of the samples are not in the recording"),
+                    HasSubstr("no true losses")));
+}
+
+TEST_F(Analyze, RefusesAnAlphaThatFreezesTheScores) {
+  record(12);
+  EXPECT_THAT(run_refused(2, {"analyze", folder_.at("run"), "--alpha", "1"}), HasSubstr("alpha"));
+}
+
+TEST_F(Analyze, ReplayOfTheRunGivesItsScores) {
+  record(5, 30);
+  const json own = run_json({"replay", folder_.at("run"), "--score", "sample-loss", "--json"});
+  EXPECT_EQ(own["num_scored"], 30);
+  const json all = run_json({"replay", folder_.at("run"), "--score", "batch-loss", "--json"});
+  EXPECT_EQ(all["num_scored"], kSamples);
+  EXPECT_EQ(all["num_skipped_observations"], 5 * (kSamples / kBatch / 13));
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    ASSERT_NEAR(all["scores"][i].get<double>(), static_cast<double>(scores_[i]), 1e-6) << i;
+  }
+  EXPECT_THAT(run_refused(1, {"replay", folder_.at("."), "--score", "batch-loss"}),
+              HasSubstr("holds no recording"));
+}
+
+}  // namespace
+}  // namespace tamis::test

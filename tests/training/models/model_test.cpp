@@ -1,0 +1,118 @@
+// Models: shapes, sizes, and that they learn.
+#include "training/models/model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+namespace tamis::training {
+namespace {
+
+// The figures of the usual CIFAR ResNets: torchvision's with a 3 x 3 stem.
+TEST(Model, HasThePublishedNumberOfParameters) {
+  EXPECT_EQ(num_parameters(*make_model("resnet18", {})), 11'173'962);
+  EXPECT_EQ(num_parameters(*make_model("resnet50", {})), 23'520'842);
+  EXPECT_EQ(num_parameters(*make_model("resnet18", {.num_classes = 100})), 11'220'132);
+  // 12 * 32 * 9 + 2 * 32 + 32 * 64 * 9 + 2 * 64 + (64 * 16 + 1) * 10.
+  EXPECT_EQ(num_parameters(*make_model("small-cnn", {})), 32'330);
+}
+
+TEST(Model, MapsImagesOfAnySizeToLogits) {
+  for (const std::string& name : model_names()) {
+    for (const auto& [channels, height, width] : std::vector<std::array<std::int64_t, 3>>{
+             {1, 28, 28}, {3, 32, 32}, {2, 9, 41}, {1, 8, 8}}) {
+      const auto model = make_model(name, {.channels = channels,
+                                           .height = height,
+                                           .width = width,
+                                           .num_classes = 5,
+                                           .width_factor = 0.125});
+      model->eval();
+      const torch::NoGradGuard no_grad;
+      const torch::Tensor logits = model->forward(torch::randn({3, channels, height, width}));
+      EXPECT_EQ(logits.sizes(), (std::vector<std::int64_t>{3, 5})) << name;
+      EXPECT_TRUE(logits.isfinite().all().item<bool>()) << name;
+    }
+  }
+}
+
+TEST(Model, WidthScalesTheChannelsOfEveryLayer) {
+  const auto half = make_model("resnet18", {.width_factor = 0.5});
+  // Convolutions have a quarter of the parameters, norms and the linear layer about half.
+  EXPECT_EQ(num_parameters(*half), 2'797'610);
+  EXPECT_LT(num_parameters(*make_model("small-cnn", {.width_factor = 0.5})), 32'330 / 2);
+}
+
+TEST(Model, TheSameSeedGivesTheSameWeights) {
+  const auto weights = [](std::uint64_t seed) {
+    torch::manual_seed(seed);
+    return torch::nn::utils::parameters_to_vector(
+        make_model("resnet18", {.width_factor = 0.125})->parameters());
+  };
+  EXPECT_TRUE(torch::equal(weights(3), weights(3)));
+  EXPECT_FALSE(torch::equal(weights(3), weights(4)));
+}
+
+class ModelLearns : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ModelLearns, AFewStepsOverfitOneBatch) {
+  torch::manual_seed(1);
+  const double factor = GetParam() == "small-cnn" ? 1.0 : 0.125;
+  const auto model = make_model(GetParam(), {.height = 12, .width = 12, .width_factor = factor});
+  const torch::Tensor images = torch::randn({10, 3, 12, 12});
+  const torch::Tensor labels = torch::arange(10);
+  torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
+  double loss_value = 0.0;
+  for (int step = 0; step < 30; ++step) {
+    torch::Tensor loss = torch::nn::functional::cross_entropy(model->forward(images), labels);
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    loss_value = loss.item<double>();
+    if (step == 0) {
+      EXPECT_GT(loss_value, 1.5);
+    }
+  }
+  EXPECT_LT(loss_value, 0.05);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ModelLearns, ::testing::ValuesIn(model_names()),
+                         [](const auto& test) {
+                           return test.param == "small-cnn" ? std::string("SmallCnn") : test.param;
+                         });
+
+// Training twice on the same number of threads gives the same bits.
+TEST(Model, TrainingIsReproducible) {
+  const auto train = [] {
+    torch::manual_seed(2);
+    const auto model = make_model("small-cnn", {.channels = 1, .height = 28, .width = 28});
+    torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+    for (int step = 0; step < 5; ++step) {
+      const torch::Tensor images = torch::randn({64, 1, 28, 28});
+      const torch::Tensor labels = torch::randint(10, {64}, torch::kInt64);
+      torch::Tensor loss = torch::nn::functional::cross_entropy(model->forward(images), labels);
+      optimizer.zero_grad();
+      loss.backward();
+      optimizer.step();
+    }
+    return torch::nn::utils::parameters_to_vector(model->parameters()).detach();
+  };
+  EXPECT_TRUE(torch::equal(train(), train()));
+}
+
+TEST(Model, RefusesUnknownNamesAndSizesOutOfRange) {
+  using ::testing::HasSubstr;
+  using ::testing::ThrowsMessage;
+  EXPECT_THAT([] { make_model("vgg", {}); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("got vgg")));
+  EXPECT_THAT([] { make_model("small-cnn", {.height = 4}); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("height must be at least 8, got 4")));
+  EXPECT_THAT([] { make_model("resnet18", {.width_factor = 0.0}); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("width_factor")));
+  EXPECT_THROW(make_model("resnet18", {.num_classes = 1}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace tamis::training

@@ -1,0 +1,257 @@
+// `tamis train` and `tamis compare` as a user meets them: real processes on real data.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/scratch_folder.h"
+#include "support/tiny_run.h"
+
+namespace tamis::training {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// One process of the program, with its output in a file.
+class Program {
+ public:
+  Program(std::vector<std::string> arguments, fs::path output) : output_(std::move(output)) {
+    arguments.insert(arguments.begin(), TAMIS_PROGRAM);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    process_ = ::fork();
+    if (process_ != 0) return;
+    const int file = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ::dup2(file, STDOUT_FILENO);
+    ::dup2(file, STDERR_FILENO);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+  }
+  ~Program() {
+    if (process_ > 0 && !has_ended_) {
+      ::kill(process_, SIGKILL);
+      ::waitpid(process_, nullptr, 0);
+    }
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void send(int signal) const { ::kill(process_, signal); }
+  int exit_code() {
+    int status = 0;
+    ::waitpid(process_, &status, 0);
+    has_ended_ = true;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  std::string output() const {
+    std::ifstream file(output_);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+ private:
+  fs::path output_;
+  pid_t process_ = -1;
+  bool has_ended_ = false;
+};
+
+struct Answer {
+  int exit_code;
+  std::string output;
+};
+
+Answer run_program(const test::ScratchFolder& scratch, const std::vector<std::string>& arguments) {
+  Program program(arguments, scratch / "output");
+  const int code = program.exit_code();
+  return {code, program.output()};
+}
+
+std::vector<std::string> small_run(const std::string& out, const std::string& epochs = "3") {
+  return {
+      "train",         "--limit", "1500",    "--test-limit", "100",       "--epochs", epochs,
+      "--batch-size",  "32",      "--width", "0.25",         "--threads", "1",        "--method",
+      "bls-infobatch", "--out",   out};
+}
+
+bool wait_for(const fs::path& path) {
+  for (int k = 0; k < 3000 && !fs::exists(path); ++k) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return fs::exists(path);
+}
+
+std::vector<torch::Tensor> final_weights(const fs::path& run) {
+  const RunConfig config = RunFolder::read_config(run);
+  const DataSplits data = load_run_data(config.data);
+  Trainer trainer(config, data, RunFolder::open(run));
+  return test::weights_of(trainer);
+}
+
+TEST(TrainProgram, RecordsWhatItDidToTheData) {
+  const test::ScratchFolder scratch;
+  const std::string out = scratch / "run";
+  auto arguments = small_run(out, "1");
+  arguments.insert(arguments.end(), {"--label-noise", "0.4", "--imbalance", "0.1"});
+  ASSERT_EQ(run_program(scratch, arguments).exit_code, 0);
+  const Json config = Json::parse(std::ifstream(fs::path(out) / "config.json"));
+  EXPECT_EQ(config["data"]["label_noise"], 0.4);
+  EXPECT_EQ(config["data"]["imbalance"], 0.1);
+  EXPECT_LT(config["data"]["num_train"], 800);  // of 1500
+  arguments.back() = "0";
+  EXPECT_EQ(run_program(scratch, arguments).exit_code, 2);
+}
+
+TEST(TrainProgram, SaysThatATargetWasNotReached) {
+  const test::ScratchFolder scratch;
+  auto arguments = small_run(scratch / "run", "4");
+  arguments.insert(arguments.end(), {"--target-prune", "0.5"});
+  const Answer missed = run_program(scratch, arguments);
+  EXPECT_EQ(missed.exit_code, 0);
+  EXPECT_THAT(missed.output, HasSubstr("asked to prune 50.0 %, which policy infobatch could not"));
+  arguments.back() = "0.1";
+  arguments.push_back("--overwrite");
+  EXPECT_THAT(run_program(scratch, arguments).output, Not(HasSubstr("asked to prune")));
+  arguments[arguments.size() - 2] = "0.8";
+  const Answer refused = run_program(scratch, arguments);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("target_prune must be at most 0.675"));
+}
+
+TEST(TrainProgram, InterruptedBySignalsAndResumedGivesTheUninterruptedRun) {
+  const test::ScratchFolder scratch;
+  const std::string whole = scratch / "whole";
+  const std::string pieces = scratch / "pieces";
+  ASSERT_EQ(run_program(scratch, small_run(whole)).exit_code, 0);
+  {
+    Program program(small_run(pieces), scratch / "output");
+    ASSERT_TRUE(wait_for(fs::path(pieces) / "config.json"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    program.send(SIGTERM);
+    EXPECT_EQ(program.exit_code(), 128 + SIGTERM);
+    EXPECT_THAT(program.output(), HasSubstr("tamis train --resume " + pieces));
+  }
+  ASSERT_LT(RunFolder::read_metrics(pieces).size(), 3U) << "the signal came too late";
+  {
+    Program program({"train", "--resume", pieces}, scratch / "output");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    program.send(SIGINT);  // before or after the handler is there
+    const int code = program.exit_code();
+    EXPECT_TRUE(code == 128 + SIGINT || code == -SIGINT || code == 0) << code;
+  }
+  EXPECT_EQ(run_program(scratch, {"train", "--resume", pieces}).exit_code, 0);
+  EXPECT_TRUE(test::same_bits(final_weights(whole), final_weights(pieces)));
+  EXPECT_EQ(test::timeless(RunFolder::read_metrics(whole)),
+            test::timeless(RunFolder::read_metrics(pieces)));
+}
+
+TEST(TrainProgram, KilledAtAnyMomentItGoesOnFromItsLastCheckpoint) {
+  const test::ScratchFolder scratch;
+  const std::string whole = scratch / "whole";
+  const std::string pieces = scratch / "pieces";
+  ASSERT_EQ(run_program(scratch, small_run(whole, "4")).exit_code, 0);
+  {
+    Program program(small_run(pieces, "4"), scratch / "output");
+    ASSERT_TRUE(wait_for(fs::path(pieces) / "checkpoint.json"));
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    program.send(SIGKILL);
+    EXPECT_EQ(program.exit_code(), -SIGKILL);
+  }
+  EXPECT_EQ(run_program(scratch, {"train", "--resume", pieces}).exit_code, 0);
+  EXPECT_TRUE(test::same_bits(final_weights(whole), final_weights(pieces)));
+}
+
+TEST(TrainProgram, PrintsOneLinePerEpochAndTheResult) {
+  const test::ScratchFolder scratch;
+  const Answer answer = run_program(scratch, small_run(scratch / "run", "2"));
+  EXPECT_EQ(answer.exit_code, 0);
+  EXPECT_THAT(answer.output, AllOf(HasSubstr("epoch 1/2  loss"), HasSubstr("epoch 2/2  loss"),
+                                   HasSubstr("test accuracy"), HasSubstr("spent on pruning")));
+  EXPECT_EQ(answer.output.find('\x1b'), std::string::npos);
+  auto arguments = small_run(scratch / "json", "1");
+  arguments.emplace_back("--json");
+  const Json json = Json::parse(run_program(scratch, arguments).output);
+  EXPECT_EQ(json["epochs"], 1);
+  EXPECT_TRUE(json["test_accuracy"].is_number());
+}
+
+TEST(TrainProgram, RefusesAFolderThatHoldsARun) {
+  const test::ScratchFolder scratch;
+  ASSERT_EQ(run_program(scratch, small_run(scratch / "run", "1")).exit_code, 0);
+  const Answer answer = run_program(scratch, small_run(scratch / "run", "1"));
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.output, AllOf(HasSubstr("--resume"), HasSubstr("--overwrite")));
+}
+
+TEST(TrainProgram, SaysWhatIsWrongWithTheCommandLine) {
+  const test::ScratchFolder scratch;
+  const auto refused = [&](std::vector<std::string> arguments, const char* message) {
+    arguments.insert(arguments.begin(), "train");
+    const Answer answer = run_program(scratch, arguments);
+    EXPECT_EQ(answer.exit_code, 2) << answer.output;
+    EXPECT_THAT(answer.output, HasSubstr(message));
+  };
+  refused({"--method", "magic"}, "bls-infobatch");
+  refused({"--method", "seta", "--alpha", "0.5"}, "--alpha is not an option of seta");
+  refused({"--method", "seta", "--policy", "seta"}, "--method");
+  refused({"--epochs", "many"}, "--epochs must be a whole number");
+  refused({"--learning-rate", "0"}, "learning_rate must be in (0, 1e6]");
+  refused({"--optimizer", "lamb"}, "sgd, adamw");
+  refused({"--data", "imagenet"}, "fashion-mnist");
+  refused({"--model", "vgg"}, "resnet18");
+  refused({"--preset", "slow"}, "quick");
+  refused({"--resume", "runs/x", "--epochs", "3"}, "--resume takes all settings from the run");
+}
+
+TEST(TrainProgram, SaysWhatToInstallWhenTheDataAreMissing) {
+  const test::ScratchFolder scratch;
+  const Answer answer = run_program(scratch, {"train", "--data", "cifar10", "--data-dir",
+                                              scratch.path().string(), "--out", scratch / "run"});
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.output, AllOf(HasSubstr("CIFAR-10"), HasSubstr("make data")));
+  EXPECT_FALSE(fs::exists(scratch / "run"));
+  EXPECT_THAT(run_program(scratch, {"train", "--resume", scratch / "none"}).output,
+              HasSubstr("holds no run"));
+}
+
+TEST(CompareProgram, InterruptedItContinuesAndEndsWithTheTable) {
+  const test::ScratchFolder scratch;
+  const std::string out = scratch / "compare";
+  const std::vector<std::string> arguments = {
+      "compare",  "--limit",   "1500",    "--test-limit", "100",
+      "--epochs", "2",         "--width", "0.25",         "--threads",
+      "1",        "--methods", "full",    "seta",         "bls-seta",
+      "--seeds",  "0",         "1",       "--batch-size", "32",
+      "--out",    out};
+  {
+    Program program(arguments, scratch / "output");
+    ASSERT_TRUE(wait_for(fs::path(out) / "seta-seed0" / "config.json"));
+    program.send(SIGINT);
+    EXPECT_EQ(program.exit_code(), 128 + SIGINT);
+    EXPECT_THAT(program.output(), HasSubstr("tamis compare --resume " + out));
+  }
+  EXPECT_FALSE(fs::exists(fs::path(out) / "summary.json"));
+  const Answer answer = run_program(scratch, arguments);
+  EXPECT_EQ(answer.exit_code, 0);
+  EXPECT_THAT(answer.output,
+              AllOf(HasSubstr("full seed 0  accuracy"), HasSubstr("(was done)"),
+                    HasSubstr("difference to full"), HasSubstr("2 seeds"), HasSubstr(out)));
+  EXPECT_EQ(read_json(fs::path(out) / "summary.json")["rows"].size(), 3U);
+  const Answer again = run_program(scratch, {"compare", "--resume", out, "--json"});
+  EXPECT_EQ(Json::parse(again.output)["rows"].size(), 3U);
+}
+
+}  // namespace
+}  // namespace tamis::training

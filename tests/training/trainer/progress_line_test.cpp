@@ -1,0 +1,119 @@
+#include "training/trainer/progress_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace tamis::training {
+namespace {
+
+using ::testing::HasSubstr;
+
+const RunningEpoch kRunning{.steps = 120,
+                            .samples = 15360,
+                            .correct = 13824,
+                            .loss_sum = 36.0,
+                            .learning_rate = 0.1,
+                            .train_seconds = 2.0,
+                            .prune_seconds = 0.0};
+
+StepInfo step(double progress = 0.5) {
+  return {.epoch = 2,
+          .num_steps = 469,
+          .progress = progress,
+          .pruned_share = 0.241,
+          .running = kRunning,
+          .indices = {},
+          .mean_loss = 0.4,
+          .losses = {}};
+}
+
+EpochMetrics epoch() {
+  return {.epoch = 2,
+          .samples = 45000,
+          .pruned = 15000,
+          .train_loss = 0.3,
+          .train_accuracy = 0.9,
+          .test_accuracy = 0.8799,
+          .train_seconds = 4.0};
+}
+
+struct Output {
+  std::string live;
+  std::vector<std::string> lines;
+
+  ProgressLine::Write to_live() {
+    return [this](std::string_view text) { live += text; };
+  }
+  ProgressLine::Write to_lines() {
+    return [this](std::string_view text) { lines.emplace_back(text); };
+  }
+};
+
+TEST(ProgressLine, ShowsEpochStepLossAccuracyPrunedShareAndSpeed) {
+  EXPECT_EQ(
+      format_step(step(), 16),
+      "epoch 3/16  step 120/469  loss 0.3000  accuracy 90.0 %  pruned 24.1 %  7,680 samples/s");
+  EXPECT_EQ(format_epoch(epoch(), 16),
+            "epoch 3/16  loss 0.3000  accuracy 90.0 %  test 87.99 %  pruned 25.0 %  11,250 "
+            "samples/s  4.0 s");
+}
+
+TEST(ProgressLine, WritesTimeAsPeopleDo) {
+  EXPECT_EQ(format_duration(0.2), "0 s");
+  EXPECT_EQ(format_duration(59.4), "59 s");
+  EXPECT_EQ(format_duration(247.0), "4:07 min");
+  EXPECT_EQ(format_duration(3723.0), "1:02:03 h");
+}
+
+TEST(ProgressLine, WithoutATerminalThereIsOnePlainLinePerEpoch) {
+  Output output;
+  ProgressLine progress({.num_epochs = 16}, output.to_live(), output.to_lines());
+  progress.on_step(step());
+  progress.on_epoch(epoch());
+  progress.clear();
+  EXPECT_EQ(output.live, "");
+  ASSERT_EQ(output.lines.size(), 1U);
+  EXPECT_EQ(output.lines[0], format_epoch(epoch(), 16) + "\n");
+}
+
+TEST(ProgressLine, OnATerminalTheLineIsWrittenOverAndRemovedBeforeOthers) {
+  Output output;
+  ProgressLine progress({.num_epochs = 16, .prefix = "[1/2] ", .width = 200}, output.to_live(),
+                        output.to_lines());
+  progress.on_step(step());
+  EXPECT_EQ(output.live, "\r[1/2] " + format_step(step(), 16) + "\x1b[K");
+  progress.on_epoch(epoch());
+  EXPECT_TRUE(output.live.ends_with("\r\x1b[K"));
+  EXPECT_TRUE(output.lines[0].starts_with("[1/2] epoch 3/16"));
+}
+
+TEST(ProgressLine, IsNotWrittenForEveryStep) {
+  Output output;
+  ProgressLine progress({.num_epochs = 16, .width = 200}, output.to_live(), output.to_lines());
+  for (int k = 0; k < 50; ++k) progress.on_step(step());
+  EXPECT_LE(std::count(output.live.begin(), output.live.end(), '\r'), 3);
+}
+
+TEST(ProgressLine, TellsTheTimeLeftFromWhatItHasSeenItself) {
+  Output output;
+  ProgressLine progress({.num_epochs = 16, .width = 200}, output.to_live(), output.to_lines());
+  progress.on_step(step(0.50));  // a resumed run
+  progress.clear();
+  progress.on_step(step(0.75));
+  EXPECT_THAT(output.live, HasSubstr("0 s left"));
+}
+
+TEST(ProgressLine, NeverWraps) {
+  for (const std::size_t width : {40U, 60U, 80U}) {
+    Output output;
+    ProgressLine progress({.num_epochs = 16, .width = width}, output.to_live(), output.to_lines());
+    progress.on_step(step());
+    EXPECT_LT(output.live.size(), width + std::string("\r\x1b[K").size());
+  }
+}
+
+}  // namespace
+}  // namespace tamis::training

@@ -1,0 +1,162 @@
+#include "training/trainer/run_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <stdexcept>
+#include <string>
+
+namespace tamis::training {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+RunConfig random_config(std::mt19937_64& random) {
+  const auto share = [&] { return std::uniform_real_distribution<double>(0.01, 0.99)(random); };
+  const auto methods = registered_methods();
+  RunConfig config;
+  config.data = {.name = "cifar10",
+                 .data_dir = "some folder/ä",
+                 .limit = random() % 1000,
+                 .test_limit = random(),
+                 .label_noise = share(),
+                 .imbalance = share()};
+  config.model = {.name = "resnet18", .width = share()};
+  config.training = {.epochs = 1 + random() % 1000,
+                     .batch_size = 1 + random() % 1000,
+                     .optimizer = static_cast<OptimizerKind>(random() % 2),
+                     .learning_rate = share(),
+                     .schedule = static_cast<ScheduleKind>(random() % 3),
+                     .warmup = share(),
+                     .momentum = share(),
+                     .weight_decay = share(),
+                     .label_smoothing = share(),
+                     .augment = static_cast<AugmentKind>(random() % 3),
+                     .seed = random(),
+                     .threads = 1 + random() % 8};
+  config.method = parse_method(methods[random() % methods.size()].name);
+  config.method.delta = share();
+  config.method.homogeneous = random() % 2 == 0;
+  config.method.min_per_class = share();
+  if (random() % 2 == 0) config.method.target_prune = share();
+  return config;
+}
+
+const RunFacts kFacts{.num_train = 50000,
+                      .num_test = 10000,
+                      .num_classes = 10,
+                      .num_parameters = 123,
+                      .environment = describe_environment()};
+
+TEST(RunConfig, SurvivesJsonExactly) {
+  std::mt19937_64 random(7);
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    const RunConfig config = random_config(random);
+    const std::string text = to_json(config, kFacts).dump();
+    EXPECT_EQ(config_from_json(Json::parse(text), "config.json"), config) << text;
+  }
+}
+
+TEST(RunConfig, IsReadWithoutTheOptionsThatOlderVersionsDidNotHave) {
+  std::mt19937_64 random(9);
+  RunConfig config = random_config(random);
+  config.data.label_noise = 0.0;
+  config.data.imbalance = 1.0;
+  config.method.homogeneous = false;
+  config.method.min_per_class = 0.0;
+  config.method.target_prune.reset();
+  Json json = to_json(config, kFacts);
+  for (const char* key : {"label_noise", "imbalance"}) json["data"].erase(key);
+  for (const char* key : {"homogeneous", "min_per_class", "target_prune"})
+    json["pruning"].erase(key);
+  EXPECT_EQ(config_from_json(json, "config.json"), config);
+}
+
+TEST(RunConfig, SharedPartLeavesOutMethodAndSeedOnly) {
+  std::mt19937_64 random(8);
+  RunConfig config = random_config(random);
+  const Json json = shared_to_json(config);
+  EXPECT_FALSE(json["training"].contains("seed"));
+  config.method = {};
+  config.training.seed = 0;
+  EXPECT_EQ(shared_from_json(json, "compare.json"), config);
+}
+
+TEST(RunConfig, HasTheFieldsThatOtherToolsRead) {
+  const Json json = to_json(
+      RunConfig{.data = {}, .model = {}, .training = {}, .method = parse_method("bls-infobatch")},
+      kFacts);
+  EXPECT_EQ(json["format"], "tamis-run");
+  EXPECT_EQ(json["format_version"], 1);
+  EXPECT_EQ(json["method"], "bls-infobatch");
+  EXPECT_EQ(json["data"]["num_train"], 50000);
+  EXPECT_EQ(json["data"]["label_noise"], 0);
+  EXPECT_EQ(json["data"]["imbalance"], 1);
+  EXPECT_EQ(json["model"]["parameters"], 123);
+  EXPECT_EQ(json["pruning"]["score"]["options"]["alpha"], 0.7);
+  EXPECT_EQ(json["pruning"]["score"]["options"]["initial_score"], "first-batch-loss");
+  EXPECT_EQ(json["pruning"]["policy"]["name"], "infobatch");
+  EXPECT_EQ(json["pruning"]["delta"], 0.875);
+  for (const char* key : {"tamis", "torch", "cpu", "cores", "date", "commit"}) {
+    EXPECT_TRUE(json["environment"].contains(key)) << key;
+  }
+}
+
+TEST(RunConfig, RefusesNumbersOutOfRangeByName) {
+  const auto refused = [](const char* name, auto change) {
+    RunConfig config;
+    change(config);
+    EXPECT_THAT([&] { validate(config); }, ThrowsMessage<std::invalid_argument>(HasSubstr(name)));
+  };
+  refused("epochs", [](RunConfig& c) { c.training.epochs = 0; });
+  refused("batch_size", [](RunConfig& c) { c.training.batch_size = 0; });
+  refused("learning_rate", [](RunConfig& c) { c.training.learning_rate = 0.0; });
+  refused("momentum", [](RunConfig& c) { c.training.momentum = 1.0; });
+  refused("weight_decay", [](RunConfig& c) { c.training.weight_decay = -1.0; });
+  refused("label_smoothing", [](RunConfig& c) { c.training.label_smoothing = 1.0; });
+  refused("warmup", [](RunConfig& c) { c.training.warmup = 1.5; });
+  refused("threads", [](RunConfig& c) { c.training.threads = 0; });
+  refused("width", [](RunConfig& c) { c.model.width = 0.0; });
+  EXPECT_NO_THROW(validate(RunConfig{}));
+}
+
+TEST(RunConfig, SaysWhichFileIsNotAsItShouldBe) {
+  const auto refused = [](Json json, const char* message) {
+    EXPECT_THAT([&] { config_from_json(json, "RUN/config.json"); },
+                ThrowsMessage<std::runtime_error>(
+                    ::testing::AllOf(HasSubstr("RUN/config.json"), HasSubstr(message))));
+  };
+  const Json good = to_json(
+      RunConfig{.data = {}, .model = {}, .training = {}, .method = parse_method("full")}, kFacts);
+  refused(Json::object(), "not the settings of a run");
+  refused(Json::array(), "not the settings of a run");
+  Json json = good;
+  json["format_version"] = 2;
+  refused(json, "newer tamis");
+  json = good;
+  json["training"].erase("epochs");
+  refused(json, "epochs");
+  json = good;
+  json["training"]["epochs"] = 0;
+  refused(json, "epochs");
+  json = good;
+  json["training"]["optimizer"] = "lamb";
+  refused(json, "lamb");
+}
+
+TEST(RunConfig, ChoosingAnOptimizerSetsWhatUsuallyGoesWithIt) {
+  TrainingConfig config;
+  choose_optimizer(config, OptimizerKind::adamw);
+  choose_schedule(config, ScheduleKind::cosine);
+  EXPECT_EQ(config.learning_rate, 0.002);
+  EXPECT_EQ(config.weight_decay, 0.01);
+  EXPECT_EQ(config.warmup, 0.05);
+  choose_optimizer(config, OptimizerKind::sgd);
+  choose_schedule(config, ScheduleKind::one_cycle);
+  EXPECT_EQ(config, TrainingConfig{});
+}
+
+}  // namespace
+}  // namespace tamis::training

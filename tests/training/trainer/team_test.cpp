@@ -1,0 +1,135 @@
+// `tamis train` on several processes, as a launcher starts them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "support/process_team.h"
+#include "support/scratch_folder.h"
+#include "tamis/pruner.h"
+#include "training/trainer/run_folder.h"
+
+namespace tamis::training {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using test::ProcessTeam;
+using test::ScratchFolder;
+using ::testing::HasSubstr;
+
+constexpr milliseconds kPatience(240'000);
+
+std::vector<std::string> train(const fs::path& folder, const std::string& batch_size = "48") {
+  return {TAMIS_PROGRAM,  "train", "--limit",      "1200",
+          "--test-limit", "300",   "--epochs",     "4",
+          "--seed",       "1",     "--width",      "0.5",
+          "--threads",    "1",     "--out",        folder.string(),
+          "--time-limit", "20",    "--batch-size", batch_size};
+}
+
+std::vector<std::string> resume(const fs::path& folder) {
+  return {TAMIS_PROGRAM, "train", "--resume", folder.string(), "--time-limit", "20"};
+}
+
+std::string text_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void run_team(std::size_t size, const std::vector<std::string>& arguments,
+              const ScratchFolder& scratch) {
+  const std::string output = (scratch / "output").string();
+  ProcessTeam team(size, arguments, output);
+  for (std::size_t r = 0; r < size; ++r) {
+    ASSERT_EQ(team.wait(r, kPatience), 0) << text_of(output + std::to_string(r));
+  }
+}
+
+// The pruner of the checkpoint, whatever its name.
+Pruner saved_pruner(const fs::path& folder) {
+  const Json index = read_json(folder / "checkpoint.json");
+  return Pruner::from_file(folder / index.at("pruner").get<std::string>());
+}
+
+TEST(TeamProgram, TrainsLikeOneProcess) {
+  const ScratchFolder scratch;
+  std::vector<double> accuracies;
+  for (const std::size_t size : {1U, 2U}) {
+    const fs::path folder = scratch / std::to_string(size);
+    run_team(size, train(folder), scratch);
+    const auto metrics = RunFolder::read_metrics(folder);
+    ASSERT_EQ(metrics.size(), 4U);
+    EXPECT_EQ(metrics[0].samples, 1200U);
+    EXPECT_EQ(metrics[0].steps, 25U);
+    EXPECT_GT(metrics[2].pruned, 100U);
+    accuracies.push_back(metrics.back().test_accuracy);
+    EXPECT_EQ(saved_pruner(folder).num_scored(), 1200U);
+    EXPECT_EQ(read_json(folder / "config.json").at("environment").at("processes"), size);
+  }
+  EXPECT_THAT(text_of(scratch / "output1"), testing::IsEmpty()) << "rank 0 alone reports";
+  // 300 test samples: a difference of 12 points is four standard deviations.
+  EXPECT_NEAR(accuracies[0], accuracies[1], 0.12);
+  EXPECT_GT(accuracies[1], 0.55);
+}
+
+TEST(TeamProgram, IsResumedByAnotherNumberOfProcesses) {
+  const ScratchFolder scratch;
+  const fs::path folder = scratch / "run";
+  const std::string output = (scratch / "output").string();
+  {
+    ProcessTeam team(2, train(folder), output);
+    // Killed while it trains its third epoch, or a little later.
+    while (!fs::exists(folder / "metrics.jsonl") || RunFolder::read_metrics(folder).size() < 2) {
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    team.kill(1, SIGKILL);
+    EXPECT_EQ(team.wait(1, kPatience), -SIGKILL);
+    const int code = team.wait(0, milliseconds(22'000));
+    if (code != 0) {
+      EXPECT_THAT(text_of(output + "0"), HasSubstr("rank 1"));
+    }
+  }
+  const Pruner before = saved_pruner(folder);
+  const std::size_t num_done = RunFolder::read_metrics(folder).size();
+  EXPECT_GE(num_done, 2U);
+  run_team(3, resume(folder), scratch);
+  const auto metrics = RunFolder::read_metrics(folder);
+  ASSERT_EQ(metrics.size(), 4U);
+  if (num_done < 4) {
+    // The next epoch is what any number of processes makes of the saved scores.
+    EXPECT_EQ(metrics[num_done].pruned, before.preview(num_done).num_pruned());
+  }
+}
+
+TEST(TeamProgram, RefusesOtherSettingsOnEveryRank) {
+  const ScratchFolder scratch;
+  const std::string output = (scratch / "output").string();
+  // The seed is the rank.
+  const std::string script = "exec " TAMIS_PROGRAM
+                             " train --limit 300 --epochs 2 --batch-size 10 "
+                             "--threads 1 --seed $RANK --out " +
+                             (scratch / "run").string();
+  ProcessTeam team(2, {"/bin/sh", "-c", script}, output);
+  for (std::size_t r = 0; r < 2; ++r) {
+    EXPECT_EQ(team.wait(r, kPatience), 1);
+    EXPECT_THAT(text_of(output + std::to_string(r)),
+                HasSubstr("rank 1 has seed 1 and rank 0 has seed 0"));
+  }
+}
+
+TEST(TeamProgram, RefusesABatchThatCannotBeShared) {
+  const ScratchFolder scratch;
+  const std::string output = (scratch / "output").string();
+  ProcessTeam team(2, train(scratch / "run", "33"), output);
+  for (std::size_t r = 0; r < 2; ++r) EXPECT_NE(team.wait(r, kPatience), 0);
+  EXPECT_THAT(text_of(output + "0"),
+              HasSubstr("batch_size must be a multiple of the number of processes (2), got 33"));
+}
+
+}  // namespace
+}  // namespace tamis::training

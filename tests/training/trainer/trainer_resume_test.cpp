@@ -1,0 +1,193 @@
+// A run that was interrupted and continued is the run that was not, bit for bit.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/scratch_folder.h"
+#include "support/tiny_run.h"
+#include "training/trainer/checkpoint.h"
+
+namespace tamis::training {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+struct Result {
+  std::vector<torch::Tensor> weights;
+  std::vector<EpochMetrics> metrics;
+  std::vector<float> scores;
+};
+
+Result result_of(Trainer& trainer) {
+  return {test::weights_of(trainer), test::timeless(trainer.metrics()), trainer.pruner().scores()};
+}
+
+void expect_same(const Result& a, const Result& b, const std::string& where) {
+  EXPECT_TRUE(test::same_bits(a.weights, b.weights)) << where;
+  EXPECT_EQ(a.metrics, b.metrics) << where;
+  ASSERT_EQ(a.scores.size(), b.scores.size());
+  EXPECT_EQ(std::memcmp(a.scores.data(), b.scores.data(), a.scores.size() * sizeof(float)), 0)
+      << where;
+}
+
+Result run_whole(const RunConfig& config, const fs::path& path) {
+  Trainer trainer = test::start(config, path);
+  EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
+  return result_of(trainer);
+}
+
+// Interrupts the run every time that it was asked `every` times whether to stop.
+Result run_in_pieces(const RunConfig& config, const fs::path& path, int every, int* pieces) {
+  {
+    Trainer trainer = test::start(config, path);
+    if (test::run_quietly(trainer, test::stop_after(every)) == Outcome::finished) {
+      return result_of(trainer);
+    }
+  }
+  for (*pieces = 1; *pieces < 1000; ++*pieces) {
+    Trainer trainer = test::resume(path);
+    if (test::run_quietly(trainer, test::stop_after(every)) == Outcome::finished) {
+      EXPECT_EQ(test::timeless(RunFolder::read_metrics(path)), test::timeless(trainer.metrics()));
+      return result_of(trainer);
+    }
+  }
+  ADD_FAILURE() << "never finished";
+  return {};
+}
+
+class ResumedMethod : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ResumedMethod, IsExactWhereverTheRunWasInterrupted) {
+  const test::ScratchFolder scratch;
+  RunConfig config = test::tiny_config(GetParam());
+  config.training.augment = AugmentKind::crop_flip;
+  if (GetParam() == "bls-seta") choose_optimizer(config.training, OptimizerKind::adamw);
+  const Result whole = run_whole(config, scratch / "whole");
+  for (const int every : {1, 3, 8, 20}) {
+    const std::string name = "every" + std::to_string(every);
+    int pieces = 0;
+    const Result result = run_in_pieces(config, scratch / name, every, &pieces);
+    EXPECT_GT(pieces, 1);
+    expect_same(whole, result, GetParam() + " " + name);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Trainer, ResumedMethod,
+                         ::testing::Values("full", "infobatch", "bls-infobatch", "bls-seta",
+                                           "blr-infobatch", "ucb"),
+                         [](const auto& test) {
+                           std::string name = test.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(Resume, BeforeTheFirstStepIsTheWholeRun) {
+  const test::ScratchFolder scratch;
+  const RunConfig config = test::tiny_config();
+  const Result whole = run_whole(config, scratch / "whole");
+  {
+    Trainer trainer = test::start(config, scratch / "run");
+    EXPECT_EQ(test::run_quietly(trainer, test::stop_after(0)), Outcome::interrupted);
+  }
+  Trainer trainer = test::resume(scratch / "run");
+  test::run_quietly(trainer);
+  expect_same(whole, result_of(trainer), "before the first step");
+}
+
+TEST(Resume, OfARunKilledBeforeItsFirstCheckpointStartsAgain) {
+  const test::ScratchFolder scratch;
+  const RunConfig config = test::tiny_config();
+  const Result whole = run_whole(config, scratch / "whole");
+  { const Trainer killed = test::start(config, scratch / "run"); }
+  Trainer trainer = test::resume(scratch / "run");
+  test::run_quietly(trainer);
+  expect_same(whole, result_of(trainer), "no checkpoint");
+}
+
+TEST(Resume, OfAFinishedRunDoesNothing) {
+  const test::ScratchFolder scratch;
+  const Result whole = run_whole(test::tiny_config(), scratch / "run");
+  Trainer trainer = test::resume(scratch / "run");
+  expect_same(whole, result_of(trainer), "before run()");
+  EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
+  expect_same(whole, result_of(trainer), "after run()");
+}
+
+// The program may die between any two changes of the folder. A copy of the folder as it was before
+// a checkpoint, with files of the next one added, is what it then leaves.
+TEST(Resume, IgnoresWhatACrashLeftOfTheNextCheckpoint) {
+  const test::ScratchFolder scratch;
+  const RunConfig config = test::tiny_config();
+  const Result whole = run_whole(config, scratch / "whole");
+  {
+    Trainer trainer = test::start(config, scratch / "run");
+    test::run_quietly(trainer, test::stop_after(11));
+  }
+  for (const char* name : {"checkpoint-2.pt", "checkpoint-3.pt", "pruner-3.safetensors",
+                           "checkpoint.json.tmp-1-1", "checkpoint-3.pt.tmp-1-1"}) {
+    if (!fs::exists(scratch / "run" / name)) std::ofstream(scratch / "run" / name) << "half";
+  }
+  Trainer trainer = test::resume(scratch / "run");
+  test::run_quietly(trainer);
+  expect_same(whole, result_of(trainer), "with files of a crash");
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(scratch / "run")) {
+    names.push_back(entry.path().filename());
+  }
+  EXPECT_THAT(names,
+              ::testing::UnorderedElementsAre("config.json", "metrics.jsonl", "checkpoint.json",
+                                              "checkpoint.pt", "pruner.safetensors"));
+}
+
+TEST(Resume, TakesTheLastEpochFromTheCheckpointIfItIsMissingInTheMetrics) {
+  const test::ScratchFolder scratch;
+  const Result whole = run_whole(test::tiny_config(), scratch / "run");
+  auto metrics = RunFolder::read_metrics(scratch / "run");
+  metrics.pop_back();
+  RunFolder::open(scratch / "run").write_metrics(metrics);
+  Trainer trainer = test::resume(scratch / "run");
+  EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
+  expect_same(whole, result_of(trainer), "a line short");
+  EXPECT_EQ(RunFolder::read_metrics(scratch / "run").size(), 6U);
+  metrics.pop_back();
+  { const Trainer release = std::move(trainer); }
+  RunFolder::open(scratch / "run").write_metrics(metrics);
+  EXPECT_THAT([&] { test::resume(scratch / "run"); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("metrics.jsonl has 4 epochs")));
+}
+
+TEST(Resume, RefusesADamagedOrMissingCheckpointFile) {
+  const test::ScratchFolder scratch;
+  run_whole(test::tiny_config(), scratch / "run");
+  const fs::path model = scratch / "run" / "checkpoint.pt";
+  auto bytes = test::read_bytes(model);
+  bytes[bytes.size() / 2] ^= std::byte{1};
+  test::write_bytes(model, bytes);
+  EXPECT_THAT([&] { test::resume(scratch / "run"); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("checkpoint.pt: damaged")));
+  fs::remove(model);
+  EXPECT_THAT([&] { test::resume(scratch / "run"); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("checkpoint.pt")));
+}
+
+TEST(Resume, RefusesOtherData) {
+  const test::ScratchFolder scratch;
+  run_whole(test::tiny_config(), scratch / "run");
+  const DataSplits other{test::tiny_split(119, 1), test::tiny_split(40, 2)};
+  EXPECT_THAT(
+      [&] {
+        const Trainer trainer(RunFolder::read_config(scratch / "run"), other,
+                              RunFolder::open(scratch / "run"));
+      },
+      ThrowsMessage<std::runtime_error>(HasSubstr("begun with 120 training")));
+}
+
+}  // namespace
+}  // namespace tamis::training
