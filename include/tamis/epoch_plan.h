@@ -61,7 +61,7 @@ class EpochPlan {
   bool is_padding(std::size_t j) const { return slot(j) >= num_ordered_; }
 
   // What the loss of sample j is multiplied by: 1, or selection().rescale.
-  float weight(std::size_t j) const { return weight_at(index(j)); }
+  float weight(std::size_t j) const;
   // What the mean loss of samples [begin, begin + count) is multiplied by: their mean weight; 1 for
   // none. Throws std::out_of_range past the end.
   double mean_weight(std::size_t begin, std::size_t count) const;
@@ -92,7 +92,9 @@ class EpochPlan {
     const std::size_t at = slot(j);
     return order()[at < num_ordered_ ? at : at % num_ordered_];
   }
-  float weight_at(std::size_t index) const;
+  // The same for a sample of the whole data set.
+  std::size_t index_of(SampleIndex sample) const;
+  bool is_rescaled(std::size_t index) const;
   void check_range(std::size_t begin, std::size_t count) const;
 
   std::shared_ptr<Shared> shared_;

@@ -195,8 +195,6 @@ class Pruner {
   void deserialize(std::span<const std::byte> bytes);
 
  private:
-  explicit Pruner(std::unique_ptr<detail::Run> run);
-
   std::unique_ptr<detail::Run> run_;  // what differs between one process and the layouts
 };
 

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "core/ranks/loss_log.h"
-#include "core/ranks/rank_state.h"
+#include "core/ranks/run.h"
 
 namespace tamis::detail {
 

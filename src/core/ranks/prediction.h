@@ -5,8 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "tamis/distributed_pruner.h"
-
 namespace tamis::detail {
 
 struct RankCost {
