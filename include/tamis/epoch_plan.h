@@ -95,6 +95,9 @@ class EpochPlan {
   // The same for a sample of the whole data set.
   std::size_t index_of(SampleIndex sample) const;
   bool is_rescaled(std::size_t index) const;
+  // Calls use(k, index of sample begin + k) for k < count.
+  template <typename Use>
+  void visit(std::size_t begin, std::size_t count, Use use) const;
   void check_range(std::size_t begin, std::size_t count) const;
 
   std::shared_ptr<Shared> shared_;

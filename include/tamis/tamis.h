@@ -8,6 +8,7 @@
 #include "tamis/layout.h"
 #include "tamis/policy.h"
 #include "tamis/pruner.h"
+#include "tamis/rank_cost.h"
 #include "tamis/recorder.h"
 #include "tamis/recording.h"
 #include "tamis/registry.h"

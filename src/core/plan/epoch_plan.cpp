@@ -69,9 +69,23 @@ void EpochPlan::check_range(std::size_t begin, std::size_t count) const {
   }
 }
 
+template <typename Use>
+void EpochPlan::visit(std::size_t begin, std::size_t count, Use use) const {
+  check_range(begin, count);
+  const std::uint32_t* const samples = order().data();
+  const std::size_t first = slot(begin);
+  if (view_.stride == 1 && first + count <= num_ordered_) {
+    for (std::size_t k = 0; k < count; ++k) use(k, samples[first + k]);
+    return;
+  }
+  for (std::size_t k = 0; k < count; ++k) use(k, index(begin + k));
+}
+
 void EpochPlan::copy_to(std::size_t begin, std::span<SampleIndex> out) const {
-  check_range(begin, out.size());
-  for (std::size_t k = 0; k < out.size(); ++k) out[k] = sample(begin + k);
+  const auto first = static_cast<SampleIndex>(view_.first_sample);
+  visit(begin, out.size(), [&](std::size_t k, std::size_t index) {
+    out[k] = first + static_cast<SampleIndex>(index);
+  });
 }
 
 std::size_t EpochPlan::num_batches(std::size_t batch_size, bool drop_last) const {
@@ -89,11 +103,14 @@ float EpochPlan::weight(std::size_t j) const {
 }
 
 double EpochPlan::mean_weight(std::size_t begin, std::size_t count) const {
-  check_range(begin, count);
-  if (shared_->selection.rescaled.empty()) return 1.0;
+  const Bitmap& rescaled = shared_->selection.rescaled;
   std::size_t num_rescaled = 0;
-  for (std::size_t j = begin; j < begin + count; ++j) {
-    num_rescaled += static_cast<std::size_t>(is_rescaled(index(j)));
+  if (rescaled.empty()) {
+    check_range(begin, count);
+  } else {
+    visit(begin, count, [&](std::size_t, std::size_t index) {
+      num_rescaled += static_cast<std::size_t>(rescaled.test(index));
+    });
   }
   return mean_weight_with(shared_->selection, num_rescaled, count);
 }

@@ -3,10 +3,12 @@
 // exchanged after the epoch, rebuilds all scores everywhere. They are applied in the order of the
 // plan, not of the ranks: all ranks do the same arithmetic and have the same scores, bit for bit.
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "base/agreement.h"
+#include "base/check.h"
 #include "base/files/crc32c.h"
-#include "core/ranks/prediction.h"
 #include "core/ranks/run.h"
 
 namespace tamis::detail {
@@ -95,6 +97,12 @@ class Replicated final : public Run {
 };
 
 }  // namespace
+
+std::string plan_fields(std::uint64_t epoch, std::size_t begin, std::uint32_t checksum) {
+  std::array<char, 9> digits{};
+  std::snprintf(digits.data(), digits.size(), "%08x", checksum);
+  return concat("epoch ", epoch, "\nposition ", begin, "\nplan with checksum ", digits.data());
+}
 
 std::unique_ptr<Run> make_replicated(RunParts parts) {
   return std::make_unique<Replicated>(std::move(parts));

@@ -158,6 +158,9 @@ std::unique_ptr<Run> make_sharded(RunParts parts);
 // First sample of a rank's part, the parts being as equal as can be; for rank == num_ranks the end.
 std::uint64_t part_begin(std::uint64_t num_samples, std::size_t num_ranks, std::size_t rank);
 
+// What replicated ranks compare before an epoch.
+std::string plan_fields(std::uint64_t epoch, std::size_t begin, std::uint32_t checksum);
+
 // Samples of each rank's plan if `num_selected` are shared by all.
 std::size_t shared_size(std::size_t num_selected, std::size_t num_ranks, Remainder remainder);
 

@@ -1,4 +1,4 @@
-// What both layouts promise, for every policy.
+// What both layouts of several ranks promise, for every policy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,10 +8,10 @@
 #include <set>
 #include <string>
 
-#include "support/distributed_run.h"
 #include "support/ranks.h"
 #include "support/scratch_folder.h"
-#include "tamis/distributed_pruner.h"
+#include "support/simulated_run.h"
+#include "tamis/pruner.h"
 #include "tamis/registry.h"
 
 namespace tamis {
@@ -36,7 +36,7 @@ struct Case {
   }
 };
 
-class DistributedConformance : public testing::TestWithParam<Case> {
+class LayoutConformance : public testing::TestWithParam<Case> {
  protected:
   PrunerOptions options() const {
     return {
@@ -45,24 +45,27 @@ class DistributedConformance : public testing::TestWithParam<Case> {
         .policy = {GetParam().policy,
                    GetParam().policy == "trim" ? OptionMap{{"warmup_epochs", 1.0}} : OptionMap{}},
         .score = Spec{"batch-loss"},
-        .seed = 5};
+        .seed = 5,
+        .layout = GetParam().layout};
   }
-  DistributedPruner make(const std::shared_ptr<Communicator>& communicator,
-                         Remainder remainder = Remainder::pad) const {
-    return {options(), communicator, {.layout = GetParam().layout, .remainder = remainder}};
+  Pruner make(const std::shared_ptr<Communicator>& communicator,
+              Remainder remainder = Remainder::pad) const {
+    PrunerOptions all = options();
+    all.remainder = remainder;
+    return Pruner(all, communicator);
   }
 };
 
-TEST_P(DistributedConformance, RanksShareTheSelectedSamples) {
+TEST_P(LayoutConformance, RanksShareTheSelectedSamples) {
   for (const std::size_t num_ranks : {1U, 2U, 3U, 4U}) {
     std::mutex mutex;
     std::multiset<SampleIndex> all;
     std::set<std::size_t> sizes;
     std::uint64_t num_selected = 0;
     run_ranks(num_ranks, [&](const auto& communicator) {
-      DistributedPruner pruner = make(communicator);
+      Pruner pruner = make(communicator);
       simulate_epochs(pruner, 0, 3, kBatch);
-      const RankPlan& plan = pruner.start_epoch(3);
+      const EpochPlan& plan = pruner.start_epoch(3);
       const std::lock_guard lock(mutex);
       for (const SampleIndex sample : own_samples(plan)) all.insert(sample);
       sizes.insert(plan.size());
@@ -74,11 +77,11 @@ TEST_P(DistributedConformance, RanksShareTheSelectedSamples) {
   }
 }
 
-TEST_P(DistributedConformance, DroppingLeavesOutTheRemainderOnly) {
+TEST_P(LayoutConformance, DroppingLeavesOutTheRemainderOnly) {
   run_ranks(3, [&](const auto& communicator) {
-    DistributedPruner pruner = make(communicator, Remainder::drop);
+    Pruner pruner = make(communicator, Remainder::drop);
     simulate_epochs(pruner, 0, 2, kBatch);
-    const RankPlan& plan = pruner.start_epoch(2);
+    const EpochPlan& plan = pruner.start_epoch(2);
     EXPECT_EQ(own_samples(plan).size(), plan.size());
     EXPECT_LE(3 * plan.size(), plan.num_selected());
     if (GetParam().layout == Layout::replicated) {
@@ -89,12 +92,12 @@ TEST_P(DistributedConformance, DroppingLeavesOutTheRemainderOnly) {
   });
 }
 
-TEST_P(DistributedConformance, GoesOnWithAnotherNumberOfRanks) {
+TEST_P(LayoutConformance, GoesOnWithAnotherNumberOfRanks) {
   const test::ScratchFolder folder;
   std::vector<float> saved_scores;
   std::mutex mutex;
   run_ranks(3, [&](const auto& communicator) {
-    DistributedPruner pruner = make(communicator);
+    Pruner pruner = make(communicator);
     simulate_epochs(pruner, 0, 3, kBatch);
     pruner.save(folder / "state");
   });
@@ -102,11 +105,11 @@ TEST_P(DistributedConformance, GoesOnWithAnotherNumberOfRanks) {
   for (const std::size_t num_ranks : {1U, 4U}) {
     std::vector<float> scores(kSamples);
     run_ranks(num_ranks, [&](const auto& communicator) {
-      DistributedPruner pruner = make(communicator);
+      Pruner pruner = make(communicator);
       pruner.load(folder / "state");
       EXPECT_DOUBLE_EQ(pruner.progress(), 3.0 / 8.0);
       const std::vector<float> own = pruner.scores();
-      const RankPlan& plan = pruner.start_epoch(3);
+      const EpochPlan& plan = pruner.start_epoch(3);
       const std::lock_guard lock(mutex);
       std::copy(own.begin(), own.end(),
                 scores.begin() + static_cast<std::ptrdiff_t>(pruner.first_sample()));
@@ -124,11 +127,11 @@ TEST_P(DistributedConformance, GoesOnWithAnotherNumberOfRanks) {
   EXPECT_EQ(selected[0], selected[1]);
 }
 
-TEST_P(DistributedConformance, ContinuesInTheMiddleOfAnEpochAsIfNothingHadHappened) {
+TEST_P(LayoutConformance, ContinuesInTheMiddleOfAnEpochAsIfNothingHadHappened) {
   const test::ScratchFolder folder;
   std::vector<std::byte> expected;
   run_ranks(2, [&](const auto& communicator) {
-    DistributedPruner pruner = make(communicator);
+    Pruner pruner = make(communicator);
     simulate_epochs(pruner, 0, 2, kBatch);
     pruner.start_epoch(2);
     for (int k = 0; k < 9; ++k) simulate_step(pruner, kBatch);
@@ -138,7 +141,7 @@ TEST_P(DistributedConformance, ContinuesInTheMiddleOfAnEpochAsIfNothingHadHappen
     if (communicator->rank() == 0) expected = bytes;
   });
   run_ranks(2, [&](const auto& communicator) {
-    DistributedPruner pruner = make(communicator);
+    Pruner pruner = make(communicator);
     pruner.load(folder / "state");
     EXPECT_EQ(pruner.plan()->epoch(), 2U);
     // simulate_step() tells bad losses by the position, which starts at 0 again.
@@ -170,20 +173,18 @@ std::vector<Case> cases() {
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DistributedConformance, testing::ValuesIn(cases()),
-                         [](const auto& it) {
-                           std::string name =
-                               std::string(to_text(it.param.layout)) + "_" + it.param.policy;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(All, LayoutConformance, testing::ValuesIn(cases()), [](const auto& it) {
+  std::string name = std::string(to_text(it.param.layout)) + "_" + it.param.policy;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
 
-TEST(DistributedPruner, RefusesRanksWithOtherOptions) {
+TEST(Layouts, RefusesRanksWithOtherOptions) {
   const auto difference = [](const std::function<void(PrunerOptions&)>& change) {
     const auto errors = errors_of_ranks(3, [&](const auto& communicator) {
       PrunerOptions options{.num_samples = 100, .num_epochs = 4};
       if (communicator->rank() == 2) change(options);
-      DistributedPruner(options, communicator);
+      Pruner(options, communicator);
     });
     EXPECT_EQ(errors[0], errors[1]);
     EXPECT_EQ(errors[1], errors[2]);
@@ -199,19 +200,19 @@ TEST(DistributedPruner, RefusesRanksWithOtherOptions) {
               HasSubstr("rank 2 has score batch-loss and rank 0 has score sample-loss"));
 }
 
-TEST(DistributedPruner, TellsAllRanksWhatOneFoundWrong) {
+TEST(Layouts, TellsAllRanksWhatOneFoundWrong) {
   const auto errors = errors_of_ranks(2, [&](const auto& communicator) {
     PrunerOptions options{.num_samples = 100, .num_epochs = 4};
     if (communicator->rank() == 1) options.policy.options["prune_ratio"] = 2.0;
-    DistributedPruner(options, communicator);
+    Pruner(options, communicator);
   });
   EXPECT_THAT(errors[0], HasSubstr("rank 1: infobatch: prune_ratio must be in [0, 0.9], got 2"));
   EXPECT_THAT(errors[1], HasSubstr("infobatch: prune_ratio must be in [0, 0.9], got 2"));
 }
 
-TEST(DistributedPruner, NamesARankThatIsInAnotherEpoch) {
+TEST(Layouts, NamesARankThatIsInAnotherEpoch) {
   const auto errors = errors_of_ranks(2, [&](const auto& communicator) {
-    DistributedPruner pruner({.num_samples = 100, .num_epochs = 4}, communicator);
+    Pruner pruner({.num_samples = 100, .num_epochs = 4}, communicator);
     pruner.start_epoch(communicator->rank());
   });
   for (const std::string& error : errors) {
@@ -219,13 +220,13 @@ TEST(DistributedPruner, NamesARankThatIsInAnotherEpoch) {
   }
 }
 
-TEST(DistributedPruner, IsReplicatedUpToTheStatedSize) {
-  DistributedPruner small({.num_samples = 1000, .num_epochs = 1}, make_single_process());
-  EXPECT_EQ(small.distribution().layout, Layout::replicated);
+TEST(Layouts, IsReplicatedUpToTheStatedSize) {
+  Pruner small({.num_samples = 1000, .num_epochs = 1}, make_single_process());
+  EXPECT_EQ(small.layout(), Layout::replicated);
   // One of 10^7 ranks, so that its part is small.
-  DistributedPruner large({.num_samples = kMaxReplicated + 1, .num_epochs = 1},
-                          std::make_shared<test::LonelyRank>(0, 10'000'000));
-  EXPECT_EQ(large.distribution().layout, Layout::sharded);
+  Pruner large({.num_samples = kMaxReplicated + 1, .num_epochs = 1},
+               std::make_shared<test::LonelyRank>(0, 10'000'000));
+  EXPECT_EQ(large.layout(), Layout::sharded);
 }
 
 }  // namespace
