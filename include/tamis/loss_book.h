@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tamis/pruner.h"
@@ -18,8 +19,9 @@ enum class Booking {
   // ahead, and every update without ids is refused.
   by_delivery,
   // A loader that is not ours draws from our sampler: the k-th update of a pass belongs to its k-th
-  // batch. Losses are kept back until the pass ends, and none of them is observed if there were
-  // more or fewer updates than batches.
+  // batch. Losses are kept back until the pass ends. None of them is observed if there were more or
+  // fewer updates than batches, or if updates and batches did not alternate: a loop that fetches
+  // whole windows cannot be told from one that skips a batch and repeats another.
   in_order,
 };
 
@@ -39,9 +41,13 @@ struct PassSummary {
   std::size_t num_updates = 0;  // without ids
   // Batches without an update of any kind; not the last one of a loop that was left early.
   std::size_t num_missed = 0;
-  // In order: the numbers of updates and batches differ, so none of the losses was observed.
+  // In order: none of the losses was observed, because the numbers differ or the order is broken.
   bool dropped = false;
+  bool out_of_order = false;
 };
+
+// What to tell the user about the pass, with the cure; empty if all went well.
+std::string to_warning(const PassSummary& summary);
 
 // Stands between a training loop and a Pruner. A pass is one walk of a loader over the rest of the
 // running plan, from Pruner::position() on. A loss belongs to a batch in one of three ways: by ids,
@@ -99,7 +105,10 @@ class LossBook {
     std::size_t expected = 0;                // batch in which the next ids are looked for first
     bool is_finished = false;                // no batch comes any more
     bool fetches_ahead = false;              // two batches came before the first update of any kind
-    bool has_too_many = false;               // in order: an update without a batch was refused
+    std::size_t num_since_update = 0;        // batches
+    bool has_lag = false;                    // the first update of this walk has come
+    // In order: an update had no batch, or more or less than one batch came between two updates.
+    bool is_broken = false;
     // In order, the losses of the first num_updates batches.
     std::vector<std::uint32_t> num_losses = {};  // of each update; 0: its mean loss
     std::vector<double> means = {};
@@ -110,6 +119,7 @@ class LossBook {
   bool is_complete() const;
   std::size_t next_number() const;
   PlannedBatch claim_batch();
+  void finish_update();
   // A batch has had an update: moves the position behind it.
   void mark_updated(std::size_t number);
   void mark_updated_by(SampleIndex id);
