@@ -8,45 +8,13 @@
 
 #include "base/agreement.h"
 #include "base/check.h"
-#include "core/plan/class_floor.h"
-#include "core/plan/target_ratio.h"
-#include "core/plan/weight_groups.h"
+#include "base/random/random.h"
+#include "core/policies/local_view.h"
 #include "tamis/registry.h"
 
 namespace tamis::detail {
 
 namespace {
-
-// Epochs from the first on in which the policy leaves samples out.
-std::uint64_t num_ratio_epochs(const Policy& policy, const Schedule& schedule) {
-  return policy.prunes_when_annealing() ? schedule.num_epochs : schedule.num_pruned_epochs();
-}
-
-void check_added_options(const PrunerOptions& options, const Policy& policy,
-                         const Schedule& schedule) {
-  const double share = options.min_per_class;
-  require(share >= 0.0 && share <= 1.0, "Pruner", "min_per_class", "in [0, 1]", share);
-  if (share > 0.0) {
-    require(options.labels.size() == options.num_samples, "Pruner", "labels for min_per_class",
-            "as many as samples", options.labels.size());
-  }
-  if (!options.target_prune) return;
-  const double target = *options.target_prune;
-  require(target >= 0.0 && target < 1.0, "Pruner", "target_prune", "in [0, 1)", target);
-  const double max_ratio = policy.max_prune_ratio();
-  if (max_ratio == 0.0) {
-    throw std::invalid_argument(concat("Pruner: target_prune must be unset for policy ",
-                                       policy.spec().name, ", whose ratio cannot change, got ",
-                                       target));
-  }
-  const std::uint64_t num_pruned = num_ratio_epochs(policy, schedule);
-  const double most =
-      max_ratio * static_cast<double>(num_pruned) / static_cast<double>(schedule.num_epochs);
-  require(target <= most, "Pruner", "target_prune",
-          concat("at most ", most, " (a prune_ratio of ", max_ratio, " in ", num_pruned, " of ",
-                 schedule.num_epochs, " epochs)"),
-          target);
-}
 
 // True if the loss is a finite number also as a float, which is what scores are.
 bool is_usable(double loss) { return std::isfinite(static_cast<float>(loss)); }
@@ -70,9 +38,7 @@ Run::Run(RunParts parts)
   options_.delta = options_.delta.value_or(policy_->default_delta());
   schedule_ = {.num_epochs = options_.num_epochs, .delta = *options_.delta};
   validate(schedule_);
-  check_added_options(options_, *policy_, schedule_);
-  if (options_.min_per_class == 0.0) options_.labels.clear();
-  class_sizes_ = number_classes(options_.labels);
+  planner_.emplace(options_, *policy_, schedule_, first_, num_kept());
 }
 
 Run::~Run() = default;
@@ -91,61 +57,13 @@ void Run::check_epoch(std::uint64_t epoch) const {
 
 Selection Run::select(std::uint64_t epoch) const {
   Array<float> scratch;
-  const PolicyInput input{
-      .scores = scorer_->scores(scratch), .epoch = epoch, .seed = options_.seed};
-  const bool follows_target =
-      options_.target_prune && (schedule_.is_pruned(epoch) || policy_->prunes_when_annealing());
-  return follows_target ? select_for_target(input) : select_local(input);
-}
-
-Selection Run::select_local(const PolicyInput& input) const {
-  Selection selection =
-      schedule_.is_pruned(input.epoch) ? policy_->select(input) : policy_->anneal(input);
-  if (options_.min_per_class == 0.0 && options_.homogeneous_batch_size == 0) return selection;
-  std::size_t num_restored = 0;
-  if (options_.min_per_class > 0.0) {
-    RandomStream random(input.seed, input.epoch, Purpose::class_floor);
-    num_restored +=
-        apply_class_floor(options_.labels, class_sizes_, options_.min_per_class, selection, random);
-  }
-  if (options_.homogeneous_batch_size > 0) {
-    RandomStream random(input.seed, input.epoch, Purpose::whole_batches);
-    num_restored += fill_batches(selection, options_.homogeneous_batch_size, random);
-  }
-  if (num_restored > 0) selection.report.num_restored = num_restored;
-  return selection;
-}
-
-Selection Run::select_for_target(PolicyInput input) const {
-  const auto count = [](std::uint64_t number) { return static_cast<double>(number); };
-  const double all = count(options_.num_samples) * count(schedule_.num_epochs);
-  const double num_pruned =
-      count(options_.num_samples) * count(num_epochs_started_) - count(num_samples_planned_);
-  const double epochs_left = count(num_ratio_epochs(*policy_, schedule_) - input.epoch);
-  const double wanted = (*options_.target_prune * all - num_pruned) / epochs_left;
-  auto choice =
-      choose_ratio(options_.num_samples, wanted, policy_->max_prune_ratio(), [&](double r) {
-        input.prune_ratio = r;
-        return select_local(input);
-      });
-  SelectionReport& report = choice.selection.report;
-  report.prune_ratio = choice.prune_ratio;
-  const auto share_with = [&](double per_epoch, double epochs) {
-    return (num_pruned + epochs * per_epoch) / all;
-  };
-  report.lowest_reachable = share_with(count(choice.least_pruned), epochs_left);
-  // Where nothing can be pruned yet, later epochs may still do what they can.
-  report.highest_reachable =
-      choice.most_pruned > 0
-          ? share_with(count(choice.most_pruned), epochs_left)
-          : share_with(policy_->max_prune_ratio() * count(options_.num_samples), epochs_left - 1.0);
-  return std::move(choice.selection);
+  return planner_->select(LocalView(scorer_->scores(scratch)), epoch,
+                          {num_epochs_started_, num_samples_planned_});
 }
 
 EpochPlan Run::make_plan(Selection selection, std::uint64_t epoch, bool pruning) const {
-  // Ranks whose parts have equal selections must not have equal orders.
-  const std::uint64_t seed = options_.seed ^ (first_ * 0x9e3779b97f4a7c15U);
-  return {std::move(selection), seed, epoch, pruning, options_.homogeneous_batch_size};
+  return {std::move(selection), part_seed(options_.seed, first_), epoch, pruning,
+          options_.homogeneous_batch_size};
 }
 
 EpochPlan Run::preview(std::uint64_t epoch) const {

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "core/plan/planner.h"
 #include "core/ranks/loss_log.h"
 #include "core/state/state_file.h"
 #include "tamis/array.h"
@@ -119,6 +120,7 @@ class Run {
   std::unique_ptr<Policy> policy_;
   std::shared_ptr<Communicator> communicator_;
   std::uint64_t first_ = 0;
+  std::optional<Planner> planner_;  // refers to policy_ and to the labels of options_
 
   std::optional<EpochPlan> plan_;
   std::size_t position_ = 0;
@@ -131,8 +133,6 @@ class Run {
   std::vector<std::byte> attachment_;
 
  private:
-  Selection select_local(const PolicyInput& input) const;
-  Selection select_for_target(PolicyInput input) const;
   void check_epoch(std::uint64_t epoch) const;
   const EpochPlan& batch_plan(std::size_t begin, std::size_t count) const;
   void check_batch(std::size_t count, bool is_mean) const;
@@ -143,8 +143,7 @@ class Run {
   template <typename Index>
   std::span<const std::uint32_t> kept_samples(std::span<const Index> indices);
 
-  std::vector<std::size_t> class_sizes_;  // of options_.labels
-  std::vector<std::uint32_t> indices_;    // scratch
+  std::vector<std::uint32_t> indices_;  // scratch
 };
 
 // With a null scorer or policy: those of the options. Throws std::invalid_argument if an option is

@@ -9,6 +9,7 @@
 
 #include "base/agreement.h"
 #include "base/check.h"
+#include "core/policies/sharded_view.h"
 #include "core/ranks/run.h"
 #include "core/state/state_fields.h"
 
@@ -17,18 +18,6 @@ namespace tamis::detail {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{1} << 22U;
-
-// These need all scores in one place.
-void refuse_plan_options(const PrunerOptions& options) {
-  const char* name = nullptr;
-  if (options.homogeneous_batch_size > 0) name = "homogeneous batches";
-  if (options.min_per_class > 0.0) name = "min_per_class";
-  if (options.target_prune) name = "target_prune";
-  if (name == nullptr) return;
-  throw std::invalid_argument(concat("Pruner: ", name,
-                                     " must not be asked for in the sharded layout; the replicated "
-                                     "one has it"));
-}
 
 std::vector<std::byte> to_bytes(const OptionMap& numbers) {
   std::vector<std::byte> bytes;
@@ -65,9 +54,7 @@ void gather_blocks(Communicator& communicator, std::span<const std::byte> ours,
 
 class Sharded final : public Run {
  public:
-  explicit Sharded(RunParts parts) : Run(std::move(parts)), numbers_(scorer_->numbers()) {
-    refuse_plan_options(options_);
-  }
+  explicit Sharded(RunParts parts) : Run(std::move(parts)), numbers_(scorer_->numbers()) {}
 
   void exchange() override {
     if (numbers_.empty()) return;
@@ -89,12 +76,9 @@ class Sharded final : public Run {
  private:
   Selection select(std::uint64_t epoch) const override {
     Array<float> scratch;
-    const PartInput input{
-        .local = {.scores = scorer_->scores(scratch), .epoch = epoch, .seed = options_.seed},
-        .first = first_,
-        .num_samples = options_.num_samples,
-        .communicator = communicator_.get()};
-    return schedule_.is_pruned(epoch) ? policy_->select_part(input) : policy_->anneal_part(input);
+    return planner_->select(
+        ShardedView(scorer_->scores(scratch), first_, options_.num_samples, *communicator_), epoch,
+        {num_epochs_started_, num_samples_planned_});
   }
 
   EpochPlan view(EpochPlan plan, std::size_t begin) const override {
@@ -172,7 +156,8 @@ class Sharded final : public Run {
     selection.kept = gather_bitmap(selection.kept);
     selection.rescaled = gather_bitmap(selection.rescaled);
     if (selection.rescaled.count() == 0) selection.rescaled = {};
-    state.plan.emplace(std::move(selection), options_.seed, plan_->epoch(), plan_->pruning());
+    state.plan.emplace(std::move(selection), options_.seed, plan_->epoch(), plan_->pruning(),
+                       options_.homogeneous_batch_size);
     const std::size_t begin = plan_->view().begin;
     if (begin + position_ > 0 && position_ < plan_->size()) {
       state.position = begin + position_;
