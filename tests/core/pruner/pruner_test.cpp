@@ -114,7 +114,7 @@ TEST(Pruner, PlansHoldUniqueIndicesWithTheWeightsOfTheSelection) {
     ASSERT_TRUE(unique.empty() || *unique.rbegin() < n);
     ASSERT_EQ(plan.size() + plan.num_pruned(), n);
     for (const std::uint32_t i : plan.order()) {
-      const float weight = plan.weight(i);
+      const float weight = plan.weight_of(i);
       ASSERT_TRUE(weight == 1.0F || (plan.pruning() && weight == plan.selection().rescale));
     }
   }
@@ -127,11 +127,11 @@ TEST(Pruner, MeanWeightIsTheMeanOfTheWeights) {
   Batch batch(16);
   plan.copy_to(40, batch);
   double sum = 0.0;
-  for (const auto i : batch) sum += static_cast<double>(plan.weight(static_cast<std::size_t>(i)));
-  EXPECT_DOUBLE_EQ(plan.mean_weight(batch), sum / 16.0);
-  EXPECT_GT(plan.mean_weight(batch), 1.0);
-  EXPECT_THROW((void)plan.mean_weight(Batch{300}), std::out_of_range);
-  EXPECT_THROW((void)plan.mean_weight(Batch{-1}), std::out_of_range);
+  for (const auto i : batch) sum += static_cast<double>(plan.weight_of(i));
+  EXPECT_DOUBLE_EQ(plan.mean_weight_of(batch), sum / 16.0);
+  EXPECT_GT(plan.mean_weight_of(batch), 1.0);
+  EXPECT_THROW((void)plan.mean_weight_of(Batch{300}), std::out_of_range);
+  EXPECT_THROW((void)plan.mean_weight_of(Batch{-1}), std::out_of_range);
 }
 
 TEST(Pruner, CountsBadLossesAndGoesOn) {
@@ -263,7 +263,7 @@ TEST(Pruner, ConstCallsRunSideBySide) {
       const auto plan = shared.preview(1);
       same[t] = std::equal(plan.order().begin(), plan.order().end(), expected.order().begin(),
                            expected.order().end()) &&
-                shared.num_scored() == 20000 && shared.plan()->weight(t) == 1.0F;
+                shared.num_scored() == 20000 && shared.plan()->weight_of(t) == 1.0F;
     });
   }
   for (auto& thread : threads) thread.join();
