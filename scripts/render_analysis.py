@@ -1,15 +1,16 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 """Renders docs/analysis.md and its plots from benchmarks/results/analysis-*.json.
 
 With --collect RUN the analysis.json and config.json of a recorded run are first copied to
-benchmarks/results/analysis-DATA.json; the folder of a sweep goes to sweep-OPTION.json. Tables stand between `<!-- begin NAME -->` and `<!-- end NAME -->`; with --plots,
-docs/analysis/*.svg are drawn too (needs Debian's python3-matplotlib).
+benchmarks/results/analysis-DATA.json; the folder of a sweep goes to sweep-OPTION.json. With --plots, docs/analysis/*.svg are drawn
+too (needs matplotlib). With --check nothing is written, and the exit code is 1 if the page is not what the result files say.
 """
 
 import argparse
 import json
 import pathlib
-import re
+
+import pages
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -246,7 +247,7 @@ def plot(results):
 
 
 def render(results):
-    """Replaces the tables of the page."""
+    """The page with its tables replaced."""
     parts = {
         "runs": runs_table(results),
         "spectra": spectra_table(results),
@@ -257,12 +258,9 @@ def render(results):
     }
     text = PAGE.read_text()
     for name, part in parts.items():
-        if part is None:
-            continue
-        pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        assert pattern.search(text), name
-        text = pattern.sub(lambda match: match[1] + part + "\n" + match[2], text)
-    PAGE.write_text(text)
+        if part is not None:
+            text = pages.with_part(text, name, part)
+    return text
 
 
 def main():
@@ -270,13 +268,14 @@ def main():
     parser.add_argument("--collect", metavar="RUN", type=pathlib.Path)
     parser.add_argument("--command", help="the command that made RUN", default="tamis train --record")
     parser.add_argument("--plots", action="store_true")
+    parser.add_argument("--check", action="store_true", help="only say whether the page is up to date")
     arguments = parser.parse_args()
     if arguments.collect and (arguments.collect / "sweep.json").exists():
         collect_sweep(arguments.collect, arguments.command)
     elif arguments.collect:
         collect(arguments.collect, arguments.command)
     results = load()
-    render(results)
+    pages.publish({PAGE: render(results)}, arguments.check)
     if arguments.plots:
         plot(results)
 

@@ -1,10 +1,11 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 """Renders the study's results as tables and plots.
 
 With --collect FOLDER the comparisons in FOLDER (from scripts/study.sh) are first copied to
 benchmarks/results/study-NAME.json, the files that the tables and plots are made from. Writes docs/study.md and,
-with --plots, docs/study/*.svg (needs Debian's python3-matplotlib). The table of docs/analysis.md that shows how well each
-score agrees with the true losses becomes a part of the page.
+with --plots, docs/study/*.svg (needs matplotlib). The table of docs/analysis.md that shows how well each
+score agrees with the true losses becomes a part of the page. With --check nothing is written, and the exit code is 1 if the page is
+not what the result files say.
 """
 
 import argparse
@@ -12,6 +13,7 @@ import json
 import pathlib
 import re
 
+import pages
 import study_parts
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -282,17 +284,17 @@ def main():
     parser.add_argument("--results", metavar="FOLDER", type=pathlib.Path, default=RESULTS, help="result files")
     parser.add_argument("--out", metavar="FOLDER", type=pathlib.Path, default=ROOT / "docs", help="for study.md")
     parser.add_argument("--plots", action="store_true", help="also draw the plots")
+    parser.add_argument("--check", action="store_true", help="only say whether the page is up to date")
     arguments = parser.parse_args()
     if arguments.collect:
         collect(arguments.collect, arguments.results)
     results = load(arguments.results)
     if not results:
         parser.error(f"no study-*.json in {arguments.results}; run make study first")
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    plots = arguments.out / "study"
     if arguments.plots:
-        plot(results, arguments.out / "study")
-    (arguments.out / "study.md").write_text(page(results, arguments.plots))
-    print(f"written: {arguments.out / 'study.md'}")
+        plot(results, plots)
+    pages.publish({arguments.out / "study.md": page(results, plots.is_dir())}, arguments.check)
 
 
 if __name__ == "__main__":
