@@ -10,7 +10,8 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 PACKAGES := g++ ccache libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev zlib1g-dev dataset-fashion-mnist
 # Node.js from elsewhere is as good as Debian's.
 PACKAGES += $(if $(shell command -v npm),,nodejs npm)
-TEST_PACKAGES := libgtest-dev libgmock-dev libbenchmark-dev chromium
+TEST_PACKAGES := libgtest-dev libgmock-dev libbenchmark-dev
+BROWSER_PACKAGES := chromium
 BENCH_PACKAGES := libbenchmark-dev
 LINT_PACKAGES := clang-tidy
 
@@ -59,21 +60,22 @@ run:
 
 test:
 	@scripts/announce.sh test $(BUILD)
-	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES)
+	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
 	@scripts/venv.sh torch build test
 	@cmake --preset test -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(if $(wildcard $(BUILD)/CMakeCache.txt),>/dev/null)
 	@cmake --build $(BUILD)
 	ctest --preset test
 
-check: setup
-	@scripts/setup.sh $(LINT_PACKAGES) $(TEST_PACKAGES)
-	@scripts/venv.sh test
+check:
+	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
+	@scripts/venv.sh torch build test
 	@cmake --preset test -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) >/dev/null
 	@BASE=$(BASE) scripts/check.sh format python tables rooms workflows tidy
 
 # The core and the program under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
-test-sanitizers: setup
-	@scripts/setup.sh $(TEST_PACKAGES)
+test-sanitizers:
+	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES)
+	@scripts/venv.sh
 	@for preset in asan-ubsan tsan; do \
 	  cmake --preset $$preset >/dev/null && cmake --build --preset $$preset && \
 	  ctest --preset $$preset || exit 1; \
@@ -97,7 +99,6 @@ bench: setup
 format:
 	@scripts/venv.sh test
 	@git ls-files -z '*.cpp' '*.h' | xargs -0 clang-format -i
-	@ruff format --quiet $$(git ls-files '*.py')
 
 clean:
 	rm -rf $(BUILD)

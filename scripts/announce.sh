@@ -17,7 +17,7 @@ step() {  # minutes, megabytes, what
 [ -e .venv/.installed-torch ] || [ -e .venv/.torch-is-given ] || step 2 1200 "make .venv with torch"
 if [ "$what" = run ]; then
   [ -x "$build/bin/tamis-training" ] || step 3 500 "build the program"
-  step 1 20 "train with three methods and three seeds on Fashion-MNIST"
+  step 1 20 "train with three methods and three seeds on real images"
   steps+=("write runs/quick/report.html")
 else
   [ -e "$build/tests/core" ] || step 20 3000 "build everything"
