@@ -1,6 +1,8 @@
 # The two commands of the README are `make run` and `make test`. `make help` lists all.
 BUILD := build
 VENV_PYTHON := $(CURDIR)/.venv/bin/python
+# More for CMake: make test FLAGS=-DTAMIS_WERROR=ON
+FLAGS :=
 # An interpreter to make .venv with, or one whose torch shall be used: make run PYTHON=~/venv/bin/python
 PYTHON ?=
 export PYTHON
@@ -23,10 +25,11 @@ BENCH :=
 # `make check` runs clang-tidy on the files that changed since this commit.
 BASE := $(shell git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null)
 
+SETTINGS = -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(FLAGS)
 # Configures the build folder: the given preset if it is new, otherwise keeps its settings, so that `make run` after `make test`
 # does not throw away the tests. Usage: $(call configure,preset for a new folder,flags)
-configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(2) >/dev/null; \
-  else cmake --preset $(1) -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(2); fi
+configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(SETTINGS) $(2) >/dev/null; \
+  else cmake --preset $(1) $(SETTINGS) $(2); fi
 
 .PHONY: help setup build run test check test-sanitizers data study bench format clean
 
@@ -62,14 +65,14 @@ test:
 	@scripts/announce.sh test $(BUILD)
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
 	@scripts/venv.sh torch build test
-	@cmake --preset test -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(if $(wildcard $(BUILD)/CMakeCache.txt),>/dev/null)
+	@cmake --preset test $(SETTINGS) $(if $(wildcard $(BUILD)/CMakeCache.txt),>/dev/null)
 	@cmake --build $(BUILD)
 	ctest --preset test
 
 check:
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
 	@scripts/venv.sh torch build test
-	@cmake --preset test -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) >/dev/null
+	@cmake --preset test $(SETTINGS) >/dev/null
 	@BASE=$(BASE) scripts/check.sh format python tables rooms workflows tidy
 
 # The core and the program under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
