@@ -1,8 +1,8 @@
 # The two commands of the README are `make run` and `make test`. `make help` lists all.
 BUILD := build
 VENV_PYTHON := $(CURDIR)/.venv/bin/python
-# More for CMake: make test FLAGS=-DTAMIS_WERROR=ON
-FLAGS :=
+# More for CMake. In CI warnings are errors.
+FLAGS := $(if $(CI),-DTAMIS_WERROR=ON)
 # An interpreter to make .venv with, or one whose torch shall be used: make run PYTHON=~/venv/bin/python
 PYTHON ?=
 export PYTHON

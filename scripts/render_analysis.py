@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Renders docs/analysis.md and its plots from benchmarks/results/analysis-*.json.
+"""Renders the tables and plots of docs/analysis.md from benchmarks/results/analysis-*.json.
 
-With --collect RUN the analysis.json and config.json of a recorded run are first copied to
-benchmarks/results/analysis-DATA.json; the folder of a sweep goes to sweep-OPTION.json. With --plots, docs/analysis/*.svg are drawn
-too (needs matplotlib). With --check nothing is written, and the exit code is 1 if the page is not what the result files say.
+--collect RUN first copies the analysis.json and config.json of a recorded run to
+benchmarks/results/analysis-DATA.json, or the summary of a sweep to sweep-OPTION.json. Each table replaces what is
+between `<!-- begin NAME -->` and `<!-- end NAME -->`. --plots also draws docs/analysis/*.svg (needs matplotlib).
+--check writes nothing; the exit code is 1 if the page is not what the result files say.
 """
 
 import argparse
@@ -19,7 +20,7 @@ PLOTS = ROOT / "docs" / "analysis"
 
 
 def collect(run, command):
-    """Copies what a run found, without the numbers that no table or plot needs."""
+    """Copies the results of a run, rounded to what the tables and plots need."""
     analysis = json.loads((run / "analysis.json").read_text())
     config = json.loads((run / "config.json").read_text())
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
@@ -149,7 +150,7 @@ def fidelity_table(results):
     rows = []
     first = next(iter(results.values()))["analysis"]["fidelity"]["scores"]
     for k, score in enumerate(first):
-        row = [f"`{score['name']}`", score["sees"]]
+        row = [f"`{score['name']}`", "batch losses" if score["sees"] == "batch losses" else "per-sample losses"]
         for result in results.values():
             one = result["analysis"]["fidelity"]["scores"][k]
             row += [fixed(one["spearman"][-1]), fixed(one["pearson"][-1]), f"{100 * one['top_overlap'][-1]:.0f} %"]
@@ -234,12 +235,12 @@ def plot(results):
     save(figure, "one-sample")
 
     figure, axes = pyplot.subplots(1, len(results), figsize=(4 * len(results), 3), sharey=True, squeeze=False)
-    dashes = {"batch losses": "-", "own losses": ":"}
     for axis, (size, result) in zip(axes[0], results.items()):
         fidelity = result["analysis"]["fidelity"]
         epochs = [epoch + 1 for epoch in fidelity["epochs"]]
         for score in fidelity["scores"]:
-            axis.plot(epochs, score["spearman"], dashes[score["sees"]], marker=".", label=score["name"])
+            line = "-" if score["sees"] == "batch losses" else ":"
+            axis.plot(epochs, score["spearman"], line, marker=".", label=score["name"])
         axis.set(title=f"B = {size}", xlabel="epoch")
     axes[0][0].set_ylabel("Spearman with the true loss")
     axes[0][-1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
