@@ -8,7 +8,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "tamis/distributed_pruner.h"
+#include "tamis/communicator.h"
+#include "tamis/pruner.h"
 #include "training/trainer/epoch_metrics.h"
 
 namespace tamis::training {
@@ -17,7 +18,8 @@ namespace tamis::training {
 struct CheckpointParts {
   torch::nn::Module& model;
   torch::optim::Optimizer& optimizer;
-  DistributedPruner& pruner;
+  Pruner& pruner;
+  Communicator& communicator;  // of the processes of the run
 };
 
 // Where the run stands.
