@@ -94,16 +94,25 @@ void expect_right(const LoggedHandler& run, const std::vector<std::vector<Sample
 
 bool every_batch(std::size_t, std::size_t) { return true; }
 
-std::vector<Wanted> skipping_loops() {
-  return {[](std::size_t k, std::size_t) { return k != 0; },
-          [](std::size_t k, std::size_t n) { return k != n / 2; },
+std::vector<Wanted> loops_that_skip_later() {
+  return {[](std::size_t k, std::size_t n) { return k != n / 2; },
           [](std::size_t k, std::size_t n) { return k + 1 != n; },
+          [](std::size_t k, std::size_t) { return k % 2 == 0; },
+          [](std::size_t k, std::size_t) { return k == 0; }};
+}
+std::vector<Wanted> loops_that_skip_the_first() {
+  return {[](std::size_t k, std::size_t) { return k != 0; },
           [](std::size_t k, std::size_t) { return k % 2 == 1; },
           [](std::size_t k, std::size_t n) { return k + 1 == n; }};
 }
+std::vector<Wanted> loops_that_skip() {
+  auto loops = loops_that_skip_later();
+  for (const Wanted& wanted : loops_that_skip_the_first()) loops.push_back(wanted);
+  return loops;
+}
 
 TEST(ByDelivery, ALossBelongsToTheBatchHandedOutLast) {
-  auto loops = skipping_loops();
+  auto loops = loops_that_skip_later();
   loops.emplace_back(every_batch);
   for (const Wanted& wanted : loops) {
     for (const DataLoaderOptions& options : ordered_loaders()) {
@@ -119,12 +128,27 @@ TEST(ByDelivery, ALossBelongsToTheBatchHandedOutLast) {
   }
 }
 
+TEST(ByDelivery, ALoopThatSkipsTheFirstBatchIsRefused) {
+  for (const Wanted& wanted : loops_that_skip_the_first()) {
+    LoggedHandler run(kSamples, kEpochs);
+    Handler& handler = run.handler;
+    auto loader = handler.loader(handler.wrap(CodedDataset(kSamples)), 8);
+    EXPECT_THAT(
+        [&] {
+          train(handler, loader, 8, wanted, 0,
+                [&](const CodedIndexed& batch) { handler.update(batch.losses.mean()); });
+        },
+        ThrowsMessage<std::logic_error>(HasSubstr("update(loss, batch)")));
+    EXPECT_TRUE(run.log->entries.empty());
+  }
+}
+
 TEST(ByIds, EveryLoopAndEveryLoaderIsRight) {
   auto loaders = ordered_loaders();
   loaders.push_back(DataLoaderOptions(kBatchSize).workers(4).enforce_ordering(false));
   loaders.push_back(
       DataLoaderOptions(kBatchSize).workers(2).enforce_ordering(false).drop_last(true).max_jobs(9));
-  auto loops = skipping_loops();
+  auto loops = loops_that_skip();
   loops.emplace_back(every_batch);
   for (const Wanted& wanted : loops) {
     for (const std::size_t ahead : {0, 1, 3}) {
@@ -182,7 +206,7 @@ TEST(InOrder, TheKthUpdateBelongsToTheKthBatch) {
 }
 
 TEST(InOrder, APassWithASkippedUpdateIsDroppedWithAWarning) {
-  for (const Wanted& wanted : skipping_loops()) {
+  for (const Wanted& wanted : loops_that_skip()) {
     for (const DataLoaderOptions& options : ordered_loaders()) {
       SCOPED_TRACE(describe(options));
       LoggedHandler run(kSamples, kEpochs);

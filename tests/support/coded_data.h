@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <thread>
@@ -44,7 +45,7 @@ class CodedDataset final : public torch::data::datasets::BatchDataset<CodedDatas
     for (const std::size_t index : indices) losses.push_back(code(index));
     return {torch::tensor(losses, torch::kDouble)};
   }
-  decltype(std::declval<const BatchDataset&>().size()) size() const override { return size_; }
+  std::optional<std::size_t> size() const override { return size_; }
 
  private:
   std::size_t size_;
