@@ -6,6 +6,7 @@
 #include "tamis/communicator.h"
 #include "tamis/distributed_pruner.h"
 #include "tamis/epoch_plan.h"
+#include "tamis/method.h"
 #include "tamis/policy.h"
 #include "tamis/pruner.h"
 #include "tamis/rank_plan.h"

@@ -13,7 +13,6 @@ add_library(tamis_trainer STATIC
   trainer/environment.cpp
   trainer/epoch_metrics.cpp
   trainer/evaluation.cpp
-  trainer/methods.cpp
   trainer/optimizer.cpp
   trainer/presets.cpp
   trainer/progress_line.cpp
@@ -35,6 +34,6 @@ tamis_compile_options(tamis_trainer)
 tamis_use_torch(tamis_trainer)
 # These do not include torch.
 set_source_files_properties(
-  trainer/environment.cpp trainer/epoch_metrics.cpp trainer/methods.cpp trainer/presets.cpp trainer/progress_line.cpp trainer/run_config.cpp
+  trainer/environment.cpp trainer/epoch_metrics.cpp trainer/presets.cpp trainer/progress_line.cpp trainer/run_config.cpp
   trainer/run_folder.cpp trainer/summary.cpp trainer/sweep.cpp
   PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

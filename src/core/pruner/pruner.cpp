@@ -41,7 +41,7 @@ void check_batch(std::size_t num_indices, bool has_losses, std::size_t num_losse
     throw std::invalid_argument(detail::concat("Pruner: losses must be as many as indices (",
                                                num_indices, "), got ", num_losses));
   }
-  if (!has_losses && scorer.needs_sample_losses()) {
+  if (!has_losses && scorer.needs() == LossKind::sample_losses) {
     throw std::invalid_argument(detail::concat("Pruner: score ", scorer.spec().name,
                                                " needs one loss per sample, got the mean of ",
                                                num_indices, "; batch-loss works with the mean"));

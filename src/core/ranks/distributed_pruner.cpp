@@ -59,7 +59,7 @@ void check_batch(const detail::RankState& state, std::size_t count, bool is_mean
   if (count == 0) {
     throw std::invalid_argument("DistributedPruner: a batch must not be empty, got 0 samples");
   }
-  if (is_mean && state.pruner().scorer().needs_sample_losses()) {
+  if (is_mean && state.pruner().scorer().needs() == LossKind::sample_losses) {
     throw std::invalid_argument(concat(
         "DistributedPruner: score ", state.pruner().scorer().spec().name,
         " needs one loss per sample, got the mean of ", count, "; batch-loss works with the mean"));

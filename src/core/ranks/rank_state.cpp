@@ -14,7 +14,7 @@ RankState::~RankState() = default;
 
 void RankState::book(std::span<const std::uint32_t> indices, std::span<const float> losses) {
   if (indices.empty()) return;
-  if (losses.size() == 1 && !pruner_.scorer().needs_sample_losses()) {
+  if (losses.size() == 1 && pruner_.scorer().needs() == LossKind::mean_loss) {
     pruner_.observe(indices, static_cast<double>(losses[0]));
   } else {
     pruner_.observe(indices, losses.first(indices.size()));
