@@ -106,7 +106,9 @@ TEST(GoldenRecordings, AreThoseOfBeforeAndOfTheFormerNameAreRead) {
   scenario.num_samples = 60;
   scenario.num_epochs = 4;
   scenario.batch_size = 8;
-  for (const json& recording : load_golden("old_state/manifest.json").at("recordings")) {
+  const json recordings = load_golden("old_state/manifest.json").at("recordings");
+  ASSERT_EQ(recordings.size(), 2U);
+  for (const json& recording : recordings) {
     const std::string name = recording.at("folder");
     EXPECT_EQ(to_json(digest_recording(kStates / name)), recording.at("content")) << name;
 

@@ -6,8 +6,10 @@
 #include <set>
 
 #include "support/ranks.h"
+#include "support/scratch_folder.h"
 #include "support/simulated_run.h"
 #include "tamis/pruner.h"
+#include "tamis/recording.h"
 
 namespace tamis {
 namespace {
@@ -184,6 +186,42 @@ TEST(Replicated, IndicesAbove24BitsAreExact) {
     EXPECT_EQ(scores[(1U << 24U) + 1], 1.0F);
     EXPECT_EQ(scores[(1U << 24U) + 2], 2.0F);
     EXPECT_TRUE(std::isnan(scores[(1U << 24U) + 3]));
+  });
+}
+
+TEST(Replicated, RankZeroRecordsWhatAllRanksObserved) {
+  const PrunerOptions options = options_with("sample-loss");
+  const test::ScratchFolder folder;
+  std::vector<std::byte> state;
+  const auto record = [&](const auto& communicator, bool resumes) {
+    Pruner pruner(options, communicator);
+    if (resumes) pruner.deserialize(state);
+    pruner.record(folder / "record", {.num_recorded = options.num_samples});
+    EXPECT_EQ(pruner.recorder() != nullptr, communicator->rank() == 0);
+    simulate_epochs(pruner, resumes ? 2 : 0, resumes ? 3 : 2, 20);
+    auto bytes = pruner.serialize();
+    if (resumes) return;
+    simulate_epochs(pruner, 2, 3, 20);  // recorded, and forgotten by the run that resumes
+    if (communicator->rank() == 0) state = std::move(bytes);
+  };
+  run_ranks(3, [&](const auto& communicator) { record(communicator, false); });
+  run_ranks(3, [&](const auto& communicator) { record(communicator, true); });
+  const Recording recording(folder / "record");
+  Pruner replayed(options);
+  std::set<std::uint64_t> epochs;
+  recording.read([&](const RecordedStep& step) {
+    epochs.insert(step.epoch);
+    EXPECT_EQ(step.losses.size(), step.indices.size());
+    replayed.observe(step.indices, step.losses);
+  });
+  EXPECT_EQ(epochs, (std::set<std::uint64_t>{0, 1, 2}));
+  run_ranks(3, [&](const auto& communicator) {
+    Pruner pruner(options, communicator);
+    simulate_epochs(pruner, 0, 3, 20);
+    pruner.exchange();
+    EXPECT_EQ(pruner.num_observations(), replayed.num_observations());
+    EXPECT_EQ(pruner.num_skipped_observations(), replayed.num_skipped_observations());
+    EXPECT_EQ(pruner.scores(), replayed.scores());
   });
 }
 

@@ -163,6 +163,19 @@ TEST_P(LayoutConformance, ContinuesInTheMiddleOfAnEpochAsIfNothingHadHappened) {
   });
 }
 
+TEST_P(LayoutConformance, APreviewIsTheNextPlanAndChangesNothing) {
+  run_ranks(3, [&](const auto& communicator) {
+    Pruner pruner = make(communicator);
+    simulate_epochs(pruner, 0, 2, kBatch);
+    pruner.exchange();
+    const auto before = pruner.serialize();
+    const EpochPlan preview = pruner.preview(2);
+    EXPECT_EQ(pruner.serialize(), before);
+    EXPECT_EQ(own_samples(preview), own_samples(pruner.start_epoch(2)));
+    EXPECT_EQ(preview.num_pruned(), pruner.plan()->num_pruned());
+  });
+}
+
 std::vector<Case> cases() {
   std::vector<Case> all;
   for (const Layout layout : {Layout::replicated, Layout::sharded}) {
@@ -217,6 +230,110 @@ TEST(Layouts, NamesARankThatIsInAnotherEpoch) {
   });
   for (const std::string& error : errors) {
     EXPECT_THAT(error, HasSubstr("rank 1 has epoch 1 and rank 0 has epoch 0"));
+  }
+}
+
+std::vector<std::byte> bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+TEST(Layouts, KeepTheAttachmentOfEveryRankInTheState) {
+  for (const Layout layout : {Layout::replicated, Layout::sharded}) {
+    const PrunerOptions options{.num_samples = 100, .num_epochs = 4, .layout = layout};
+    std::vector<std::byte> plain;
+    std::vector<std::byte> state;
+    run_ranks(3, [&](const auto& communicator) {
+      Pruner pruner(options, communicator);
+      const auto without = pruner.serialize();
+      const std::string text(communicator->rank(), 'x');  // none on rank 0
+      pruner.set_attachment(bytes_of(text));
+      const auto with = pruner.serialize();
+      Pruner loaded(options, communicator);
+      loaded.set_attachment(bytes_of("gone"));
+      loaded.deserialize(with);
+      EXPECT_EQ(loaded.attachment(), bytes_of(text));
+      EXPECT_EQ(loaded.serialize(), with);
+      loaded.deserialize(without);
+      EXPECT_TRUE(loaded.attachment().empty());
+      EXPECT_EQ(loaded.serialize(), without);
+      if (communicator->rank() != 0) return;
+      plain = without;
+      state = with;
+    });
+    Pruner one(options);
+    EXPECT_EQ(one.serialize(), plain) << "nothing is written where there is no attachment";
+    for (const std::string& error : errors_of_ranks(2, [&](const auto& communicator) {
+           Pruner(options, communicator).deserialize(state);
+         })) {
+      EXPECT_THAT(error, HasSubstr("has attachments of 3 ranks, but the run has 2"));
+    }
+    EXPECT_THROW(one.deserialize(state), std::runtime_error);
+  }
+}
+
+// A score of the caller's own: that of the library under another name.
+class OwnScore final : public Scorer {
+ public:
+  explicit OwnScore(std::size_t num_samples) : scorer_(make_scorer({"batch-loss"}, num_samples)) {}
+  Spec spec() const override { return {"own"}; }
+  std::size_t num_samples() const override { return scorer_->num_samples(); }
+  bool observe(const Observation& observation) override { return scorer_->observe(observation); }
+  std::span<const float> scores(Array<float>& scratch) const override {
+    return scorer_->scores(scratch);
+  }
+  std::vector<ScorerArray> arrays() override { return scorer_->arrays(); }
+  OptionMap numbers() const override { return scorer_->numbers(); }
+  void set_numbers(const OptionMap& numbers) override { scorer_->set_numbers(numbers); }
+  OptionMap agree(const OptionMap& before, std::span<const OptionMap> after) const override {
+    return scorer_->agree(before, after);
+  }
+
+ private:
+  std::unique_ptr<Scorer> scorer_;
+};
+
+TEST(Layouts, RunWithAScoreOfTheCallersOwn) {
+  for (const Layout layout : {Layout::replicated, Layout::sharded}) {
+    run_ranks(2, [&](const auto& communicator) {
+      const PrunerOptions options{
+          .num_samples = 301, .num_epochs = 4, .score = Spec{"batch-loss"}, .layout = layout};
+      Pruner known(options, communicator);
+      const auto make_own = [&] {
+        return Pruner(options, std::make_unique<OwnScore>(known.num_kept()),
+                      make_policy(options.policy), communicator);
+      };
+      Pruner own = make_own();
+      simulate_epochs(known, 0, 3, kBatch);
+      simulate_epochs(own, 0, 2, kBatch);
+      Pruner resumed = make_own();
+      resumed.deserialize(own.serialize());
+      simulate_epochs(resumed, 2, 3, kBatch);
+      known.exchange();
+      resumed.exchange();
+      EXPECT_EQ(resumed.scores(), known.scores());
+      EXPECT_EQ(own_samples(resumed.start_epoch(3)), own_samples(known.start_epoch(3)));
+    });
+  }
+}
+
+TEST(Layouts, SayWhatIsWrongWithABatch) {
+  for (const Layout layout : {Layout::replicated, Layout::sharded}) {
+    run_ranks(2, [&](const auto& communicator) {
+      Pruner pruner({.num_samples = 100, .num_epochs = 4, .layout = layout}, communicator);
+      EXPECT_THROW(pruner.observe(0, 1, 1.0), std::runtime_error) << "no epoch is running";
+      pruner.start_epoch(0);
+      const std::vector<float> losses(2, 1.0F);
+      EXPECT_THROW(pruner.observe(49, losses), std::out_of_range);
+      EXPECT_THROW(pruner.observe(0, 0, 1.0), std::invalid_argument);
+      EXPECT_THROW(pruner.observe(0, 2, 1.0), std::invalid_argument) << "needs losses of samples";
+      EXPECT_THROW(pruner.observe(std::vector<SampleIndex>{100, 1}, losses), std::out_of_range);
+      EXPECT_THROW(pruner.observe(std::vector<SampleIndex>{1}, losses), std::invalid_argument);
+      EXPECT_THROW(pruner.set_position(51), std::out_of_range);
+      EXPECT_TRUE(pruner.observe(0, losses));
+      pruner.exchange();
+      EXPECT_GT(pruner.num_observations(), 0U);
+    });
   }
 }
 

@@ -243,6 +243,36 @@ TEST(Sharded, FollowsTheOptionsOfThePlanAndResumesExactly) {
   });
 }
 
+TEST(Sharded, RefusesToRecord) {
+  for (const std::string& error : errors_of_ranks(2, [&](const auto& communicator) {
+         Pruner(options_with({"infobatch"}, 100), communicator).record("nowhere");
+       })) {
+    EXPECT_THAT(error, HasSubstr("a run in the sharded layout cannot be recorded"));
+  }
+}
+
+TEST(Sharded, KnowsTheWeightsOfItsPartOnly) {
+  run_ranks(2, [&](const auto& communicator) {
+    Pruner pruner(options_with({"infobatch"}, 101), communicator);
+    pruner.start_epoch(0);
+    observe_all(pruner);
+    const EpochPlan& plan = pruner.start_epoch(1);
+    double sum = 0.0;
+    std::vector<SampleIndex> samples(plan.size());
+    plan.copy_to(0, samples);
+    for (std::size_t j = 0; j < plan.size(); ++j) {
+      ASSERT_EQ(samples[j], plan.sample(j));
+      ASSERT_EQ(plan.weight_of(samples[j]), plan.weight(j));
+      sum += static_cast<double>(plan.weight(j));
+    }
+    EXPECT_DOUBLE_EQ(plan.mean_weight_of(samples), plan.mean_weight(0, plan.size()));
+    EXPECT_NEAR(plan.mean_weight(0, plan.size()), sum / static_cast<double>(plan.size()), 1e-12);
+    const SampleIndex other = communicator->rank() == 0 ? 51 : 50;
+    EXPECT_THROW((void)plan.weight_of(other), std::out_of_range);
+    EXPECT_THROW((void)plan.mean_weight(1, plan.size()), std::out_of_range);
+  });
+}
+
 TEST(Sharded, NeedsASampleForEveryRank) {
   for (const std::string& error : errors_of_ranks(4, [&](const auto& communicator) {
          Pruner(options_with({"infobatch"}, 3), communicator);
