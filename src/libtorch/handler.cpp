@@ -28,9 +28,9 @@ class LossValue {
     if (loss.dim() > 1 || (loss.dim() == 1 && loss.size(0) != static_cast<int64_t>(num_samples))) {
       std::ostringstream shape;
       shape << loss.sizes();
-      throw std::invalid_argument(concat(
-          "Handler: loss must be a scalar or have one value for each of the batch's ", num_samples,
-          " samples, got shape ", shape.str()));
+      throw std::invalid_argument(
+          concat("Handler: loss must be a scalar or have one value for each of the batch's ",
+                 num_samples, " samples, got shape ", shape.str()));
     }
     // The mean loss of one sample is its loss, which is what some scores need.
     if (loss.dim() == 1 || num_samples == 1) {
@@ -43,9 +43,10 @@ class LossValue {
   // Calls `use` with the mean or with a span of losses.
   template <typename Use>
   auto give_to(const Use& use) const {
-    return losses_.defined() ? use(std::span<const float>(losses_.const_data_ptr<float>(),
-                                                          static_cast<std::size_t>(losses_.numel())))
-                             : use(mean_);
+    return losses_.defined()
+               ? use(std::span<const float>(losses_.const_data_ptr<float>(),
+                                            static_cast<std::size_t>(losses_.numel())))
+               : use(mean_);
   }
 
  private:
@@ -97,7 +98,8 @@ torch::Tensor Handler::update(const torch::Tensor& loss) {
 torch::Tensor Handler::update(const torch::Tensor& loss, std::span<const SampleIndex> indices) {
   const EpochPlan* const plan = state_->pruner().plan();
   if (plan == nullptr) {
-    throw std::logic_error("Handler: update must come after the first pass has begun, or set_epoch");
+    throw std::logic_error(
+        "Handler: update must come after the first pass has begun, or set_epoch");
   }
   LossValue(loss, indices.size()).give_to([&](auto value) {
     state_->book().update(indices, value);
@@ -172,7 +174,8 @@ detail::LoaderShape Handler::shape_of(const torch::data::DataLoaderOptions& opti
   // One worker takes its jobs in order, so its batches come in order.
   const bool is_ordered = full.enforce_ordering || full.workers <= 1;
   require(is_ordered || booking == Booking::in_order, "Handler", "enforce_ordering",
-          "true for several workers", "false; torch's loader with handler.sampler(options) does "
+          "true for several workers",
+          "false; torch's loader with handler.sampler(options) does "
           "without, if update gets the batch");
   return {.batch_size = full.batch_size,
           .drop_last = full.drop_last,

@@ -8,9 +8,9 @@
 namespace tamis::libtorch::detail {
 
 HandlerState::HandlerState(Pruner pruner)
-    : pruner_(std::move(pruner)), book_(pruner_), warn_([](const std::string& text) {
-        TORCH_WARN(text);
-      }) {}
+    : pruner_(std::move(pruner)),
+      book_(pruner_),
+      warn_([](const std::string& text) { TORCH_WARN(text); }) {}
 
 bool HandlerState::is_complete() const {
   const EpochPlan* const plan = pruner_.plan();
@@ -18,7 +18,8 @@ bool HandlerState::is_complete() const {
 }
 
 void HandlerState::start_pass(const LoaderShape& shape) {
-  if (book_.in_pass()) close_pass();  // not what a loaded state has kept back: this pass continues it
+  if (book_.in_pass())
+    close_pass();  // not what a loaded state has kept back: this pass continues it
   ++pass_;
   if (pruner_.plan() == nullptr) {
     pruner_.start_epoch(0);
@@ -27,12 +28,16 @@ void HandlerState::start_pass(const LoaderShape& shape) {
   }
   book_.begin_pass(shape.booking);
   shape_ = shape;
-  next_ = num_delivered_ = pruner_.position();
-  if (batch_length(next_) == 0) book_.finish_delivery();
+  start_ = next_ = num_delivered_ = pruner_.position();
+  has_update_ = is_exhausted_ = false;
+  if (batch_length(next_) == 0) finish_delivery();
 }
 
 void HandlerState::close_pass() {
+  const bool was_open = book_.in_pass();
   last_pass_ = book_.end_pass();
+  // A walk over the data without training does not use up the epoch.
+  if (was_open && !has_update_ && start_ < num_delivered_) return pruner_.set_position(start_);
   const std::string warning = to_warning(last_pass_);
   if (warn_ && !warning.empty()) warn_(warning);
 }
@@ -64,12 +69,17 @@ void HandlerState::deliver() {
   book_.deliver(count);
   num_delivered_ += count;
   // By delivery, the loop may still be left before the last batch is trained on.
-  if (shape_.booking == Booking::in_order && batch_length(num_delivered_) == 0) {
-    book_.finish_delivery();
-  }
+  if (shape_.booking == Booking::in_order && batch_length(num_delivered_) == 0) finish_delivery();
+}
+
+void HandlerState::finish_delivery() {
+  is_exhausted_ = true;
+  if (has_update_ || shape_.booking == Booking::in_order) book_.finish_delivery();
 }
 
 void HandlerState::settle() {
+  if (!has_update_ && is_exhausted_) book_.finish_delivery();
+  has_update_ = true;
   if (shape_.booking == Booking::in_order && book_.in_pass() && is_complete()) close_pass();
 }
 

@@ -35,8 +35,9 @@ class HandlerState {
 
   // The next batch of the sampler; nothing at the end of the pass.
   std::optional<std::vector<std::size_t>> take_batch();
-  // The loader has handed one out.
+  // The loader has handed one out, or has no more.
   void deliver();
+  void finish_delivery();
   // After an update: ends a pass in order in which every batch has had its own.
   void settle();
 
@@ -53,9 +54,12 @@ class HandlerState {
   Pruner pruner_;
   LossBook book_;
   std::uint64_t pass_ = 0;
-  LoaderShape shape_;             // of the loader of the pass
-  std::size_t next_ = 0;          // position of the sampler in the plan
-  std::size_t num_delivered_ = 0; // position of the loader in the plan
+  LoaderShape shape_;              // of the loader of the pass
+  std::size_t next_ = 0;           // position of the sampler in the plan
+  std::size_t num_delivered_ = 0;  // position of the loader in the plan
+  std::size_t start_ = 0;          // of the pass in the plan
+  bool has_update_ = false;        // the pass has had one
+  bool is_exhausted_ = false;      // its loader has no more batches
   PassSummary last_pass_;
   std::function<void(const std::string&)> warn_;
 };

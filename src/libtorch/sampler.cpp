@@ -89,7 +89,7 @@ void deliver(HandlerState& state, std::uint64_t pass) {
 
 void finish_delivery(HandlerState& state, std::uint64_t pass) {
   check_running(state, pass);
-  state.book().finish_delivery();
+  state.finish_delivery();
 }
 
 }  // namespace detail

@@ -93,8 +93,7 @@ class Rank {
             communicator};
   }
 
-  void train(Pruner& pruner, std::uint64_t epoch, ProcessGroup& group,
-             DoomedRank& communicator) {
+  void train(Pruner& pruner, std::uint64_t epoch, ProcessGroup& group, DoomedRank& communicator) {
     const bool is_fatal = is_victim() && epoch == number("when_epoch", 2);
     const std::string when = is_fatal ? get("when") : "";
     if (when == "exchange") communicator.doom(signal(), 0);

@@ -54,10 +54,9 @@ std::string describe(const DataLoaderOptions& options) {
 // All epochs, holding `ahead` batches back; `update` is called for the wanted ones. Returns the
 // samples of those.
 template <typename Batches>
-std::vector<std::vector<SampleIndex>> train(Handler& handler, Batches& batches,
-                                            const DataLoaderOptions& options, const Wanted& wanted,
-                                            std::size_t ahead,
-                                            const std::function<void(const CodedIndexed&)>& update) {
+std::vector<std::vector<SampleIndex>> train(
+    Handler& handler, Batches& batches, const DataLoaderOptions& options, const Wanted& wanted,
+    std::size_t ahead, const std::function<void(const CodedIndexed&)>& update) {
   std::vector<std::vector<SampleIndex>> updated;
   for (std::uint64_t epoch = 0; epoch < kEpochs; ++epoch) {
     const std::size_t n = handler.num_batches(kBatchSize, options.drop_last());
@@ -196,10 +195,9 @@ TEST(InOrder, TheKthUpdateBelongsToTheKthBatch) {
       handler.on_warning([&](const std::string& text) { warnings.push_back(text); });
       auto loader = torch::data::make_data_loader(handler.wrap(CodedDataset(kSamples)),
                                                   handler.sampler(options), options);
-      expect_right(run, train(handler, *loader, options, every_batch, ahead,
-                              [&](const CodedIndexed& batch) {
-                                handler.update(batch.losses.mean());
-                              }));
+      expect_right(run,
+                   train(handler, *loader, options, every_batch, ahead,
+                         [&](const CodedIndexed& batch) { handler.update(batch.losses.mean()); }));
       EXPECT_THAT(warnings, ::testing::IsEmpty());
     }
   }

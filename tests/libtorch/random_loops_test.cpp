@@ -28,8 +28,9 @@ using CodedIndexed = Indexed<test::CodedBatch>;
 
 enum class Way { by_delivery, by_ids, in_order };
 
-// What a loop does. In order, a loop that leaves one batch out and updates another one twice, within
-// the batches that were fetched ahead, cannot be told from a right one: such a loop is not drawn.
+// What a loop does. In order, a loop that leaves one batch out and updates another one twice,
+// within the batches that were fetched ahead, cannot be told from a right one: such a loop is not
+// drawn.
 struct Habits {
   Way way = Way::by_delivery;
   std::size_t num_samples = 1;
@@ -38,12 +39,12 @@ struct Habits {
   std::size_t max_jobs = 1;
   bool ordered = true;
   bool drop_last = false;
-  std::size_t ahead = 0;      // batches held while the next is fetched
-  double skips = 0.0;         // chance that a batch has no update
-  double repeats = 0.0;       // chance that it has two
-  double leaves = 0.0;        // chance per batch that the loop is left
-  double interferes = 0.0;    // chance per batch that another loader begins
-  double fails = 0.0;         // chance per batch that the data set throws
+  std::size_t ahead = 0;    // batches held while the next is fetched
+  double skips = 0.0;       // chance that a batch has no update
+  double repeats = 0.0;     // chance that it has two
+  double leaves = 0.0;      // chance per batch that the loop is left
+  double interferes = 0.0;  // chance per batch that another loader begins
+  double fails = 0.0;       // chance per batch that the data set throws
 
   DataLoaderOptions options() const {
     return DataLoaderOptions(batch_size)

@@ -1,4 +1,6 @@
 // A handler on several ranks, here threads.
+#include "support/ranks.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -11,7 +13,6 @@
 #include <vector>
 
 #include "support/coded_data.h"
-#include "support/ranks.h"
 #include "support/scratch_folder.h"
 
 namespace tamis::libtorch {

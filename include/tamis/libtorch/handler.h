@@ -90,7 +90,8 @@ class Handler {
   }
 
   // Ends the running pass, if there is one. The next pass, set_epoch and, in order, the last update
-  // of an epoch do it by themselves; call it to look at the scores after a loop that was left early.
+  // of an epoch do it by themselves; call it to look at the scores after a loop that was left
+  // early.
   void end_pass();
   // How the last pass that has ended went.
   const PassSummary& last_pass() const;

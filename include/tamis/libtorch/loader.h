@@ -62,8 +62,8 @@ class Loader {
   Loader(Dataset dataset, std::shared_ptr<detail::HandlerState> state,
          const detail::LoaderShape& shape, const torch::data::DataLoaderOptions& options)
       : state_(std::move(state)),
-        loader_(std::make_unique<TorchLoader>(std::move(dataset), Sampler(state_, shape),
-                                              options)) {}
+        loader_(
+            std::make_unique<TorchLoader>(std::move(dataset), Sampler(state_, shape), options)) {}
 
   // Throws as Sampler::reset does.
   Iterator begin() {
@@ -97,7 +97,8 @@ class Loader {
     return false;
   }
 
-  // Ends a pass that was left early: torch's loader starts no other one before its workers are done.
+  // Ends a pass that was left early: torch's loader starts no other one before its workers are
+  // done.
   void leave() {
     if (detail::running_pass(*state_) == pass_) detail::end_pass(*state_);
     for (bool is_done = false; !is_done;) {

@@ -105,9 +105,9 @@ Batch make(const Dataset& data, std::span<const SampleIndex> indices,
     for (std::int64_t i = first; i < last; ++i) {
       const SampleIndex index = indices[static_cast<std::size_t>(i)];
       const Transform transform =
-          augmentation != nullptr ? draw(*augmentation, epoch, static_cast<std::uint64_t>(index)) : Transform{};
-      copy_image(from + index * shape.size(), to + i * shape.size(),
-                 shape, lookup, transform);
+          augmentation != nullptr ? draw(*augmentation, epoch, static_cast<std::uint64_t>(index))
+                                  : Transform{};
+      copy_image(from + index * shape.size(), to + i * shape.size(), shape, lookup, transform);
       targets[i] = labels[index];
     }
   });

@@ -14,15 +14,15 @@ std::span<const float> StepLoss::sample_losses() const {
 
 StepLoss make_step_loss(const torch::Tensor& logits, const torch::Tensor& labels,
                         const EpochPlan& plan, std::size_t begin, const StepLossOptions& options) {
-  const torch::Tensor losses = torch::nn::functional::cross_entropy(
-      logits, labels,
-      torch::nn::functional::CrossEntropyFuncOptions()
-          .label_smoothing(options.label_smoothing)
-          .reduction(torch::kNone));
+  const torch::Tensor losses =
+      torch::nn::functional::cross_entropy(logits, labels,
+                                           torch::nn::functional::CrossEntropyFuncOptions()
+                                               .label_smoothing(options.label_smoothing)
+                                               .reduction(torch::kNone));
   StepLoss loss{.objective = losses.mean(), .losses = losses.detach().contiguous()};
   const auto values = loss.sample_losses();
-  loss.mean_loss = std::accumulate(values.begin(), values.end(), 0.0) /
-                   static_cast<double>(values.size());
+  loss.mean_loss =
+      std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
   if (plan.selection().rescaled.empty()) return loss;
   const Stopwatch watch;
   if (options.per_sample) {

@@ -182,7 +182,8 @@ void Trainer::restore() {
                                     " test samples, but the data now have ", data_->train.size(),
                                     " and ", data_->test.size()));
   }
-  const auto state = load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_, *team_.communicator()});
+  const auto state =
+      load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_, *team_.communicator()});
   if (!state) return;
   metrics_ = RunFolder::read_metrics(folder_.path());
   // The checkpoint may be one epoch ahead of metrics.jsonl, if the program died between the two.
@@ -349,7 +350,8 @@ bool Trainer::record_true_losses(const StopRequest& stop) {
 void Trainer::save(bool is_final) {
   CheckpointState state{.step = step_, .epochs_done = metrics_.size(), .running = running_};
   if (!metrics_.empty()) state.last_metrics = metrics_.back();
-  save_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_, *team_.communicator()}, state, is_final);
+  save_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_, *team_.communicator()}, state,
+                  is_final);
 }
 
 }  // namespace tamis::training

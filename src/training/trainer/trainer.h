@@ -89,9 +89,9 @@ class Trainer {
   std::vector<EpochMetrics> metrics_;
   RunningEpoch running_;
   std::uint64_t step_ = 0;
-  std::uint64_t num_steps_ = 0;         // of the running epoch
-  bool wants_stop_ = false;             // this process was asked to stop
-  bool stops_ = false;                  // all processes know that one was
+  std::uint64_t num_steps_ = 0;  // of the running epoch
+  bool wants_stop_ = false;      // this process was asked to stop
+  bool stops_ = false;           // all processes know that one was
 };
 
 // The training and test samples that a run uses. Throws as load_data() does.
