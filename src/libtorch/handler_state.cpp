@@ -18,8 +18,8 @@ bool HandlerState::is_complete() const {
 }
 
 void HandlerState::start_pass(const LoaderShape& shape) {
-  if (book_.in_pass())
-    close_pass();  // not what a loaded state has kept back: this pass continues it
+  // What a loaded state has kept back stays: this pass continues it.
+  if (book_.in_pass()) close_pass();
   ++pass_;
   if (pruner_.plan() == nullptr) {
     pruner_.start_epoch(0);
@@ -30,7 +30,7 @@ void HandlerState::start_pass(const LoaderShape& shape) {
   shape_ = shape;
   start_ = next_ = num_delivered_ = pruner_.position();
   has_update_ = is_exhausted_ = false;
-  if (batch_length(next_) == 0) finish_delivery();
+  if (batch_length(next_) == 0) book_.finish_delivery();
 }
 
 void HandlerState::close_pass() {

@@ -33,10 +33,11 @@ constexpr std::size_t kBatchSize = 8;
 constexpr std::uint64_t kEpochs = 3;
 
 std::vector<DataLoaderOptions> ordered_loaders() {
-  const DataLoaderOptions plain(kBatchSize);
-  const auto with = [&](std::size_t workers) { return DataLoaderOptions(plain).workers(workers); };
-  return {plain,
-          DataLoaderOptions(plain).drop_last(true),
+  const auto with = [](std::size_t workers) {
+    return DataLoaderOptions(kBatchSize).workers(workers);
+  };
+  return {with(0),
+          with(0).drop_last(true),
           with(1).enforce_ordering(false),
           with(1).drop_last(true).max_jobs(1),
           with(4),
