@@ -346,7 +346,8 @@ TEST(LossBook, InThousandsOfRandomLoopsNoLossEndsUpOnAnotherBatch) {
       walk(loop, pruner, book, random);
       const PassSummary summary = book.end_pass();
       num_dropped += summary.dropped ? 1 : 0;
-      if (summary.dropped) ASSERT_THAT(to_warning(summary), HasSubstr("update(loss, batch)"));
+      const bool says_so = to_warning(summary).find("none of them") != std::string::npos;
+      ASSERT_EQ(summary.dropped, says_so) << "seed " << seed;
       const std::vector<float> scores = pruner.scores();
       for (std::size_t j = 0; j < pruner.plan()->size(); ++j) {
         const float score = scores[pruner.plan()->order()[j]];
