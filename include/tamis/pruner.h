@@ -126,6 +126,8 @@ class Pruner {
   bool observe(std::span<const SampleIndex> indices, std::span<const float> losses);
   bool observe(std::span<const std::uint32_t> indices, double mean_loss);
   bool observe(std::span<const std::uint32_t> indices, std::span<const float> losses);
+  // Throws std::invalid_argument if observe() would for a batch of `count` samples.
+  void check_observation(std::size_t count, LossKind kind) const;
 
   // How many samples of this rank's plan have been trained on. Kept for the caller, and saved.
   // Ranks train in step, so it is the same on all when they save.
@@ -180,11 +182,10 @@ class Pruner {
   // Collective: every rank reads the file. Throws std::runtime_error on every rank, and keeps the
   // present state, if any rank cannot read it, it is damaged, or belongs to other options.
   //
-  // Afterwards this run goes on bit for bit as the saved one would have. In the middle of an epoch,
-  // one process goes on at position() of the whole plan; with a communicator the plan is what was
-  // left of the epoch, and position() is 0. The number of ranks and the layout may be others than
-  // those that saved the state, except that a sharded run saved in the middle of an epoch goes on
-  // with as many ranks.
+  // Afterwards this run goes on bit for bit as the saved one would have, at position() of the plan.
+  // The number of ranks and the layout may be others than those that saved the state, except that a
+  // sharded run saved in the middle of an epoch goes on with as many ranks. If the saved position
+  // falls between two steps of another number of ranks, the plan is the rest of the epoch.
   void load(const std::filesystem::path& path);
   // A run of one process with the options and the state of a file.
   static Pruner from_file(const std::filesystem::path& path);

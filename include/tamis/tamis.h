@@ -6,6 +6,8 @@
 #include "tamis/communicator.h"
 #include "tamis/epoch_plan.h"
 #include "tamis/layout.h"
+#include "tamis/loss_book.h"
+#include "tamis/method.h"
 #include "tamis/policy.h"
 #include "tamis/pruner.h"
 #include "tamis/rank_cost.h"

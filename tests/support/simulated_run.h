@@ -37,7 +37,7 @@ inline void simulate_step(Pruner& pruner, std::size_t batch_size) {
     sum += static_cast<double>(losses.back());
   }
   const bool is_bad = (begin / batch_size) % 13 == 12;
-  if (pruner.scorer().needs_sample_losses()) {
+  if (pruner.scorer().needs() == LossKind::sample_losses) {
     if (is_bad) losses[0] = std::numeric_limits<float>::quiet_NaN();
     pruner.observe(begin, losses);
   } else {

@@ -74,6 +74,9 @@ const EpochPlan& Pruner::start_epoch(std::uint64_t epoch) { return run_->start_e
 EpochPlan Pruner::preview(std::uint64_t epoch) const { return run_->preview(epoch); }
 const EpochPlan* Pruner::plan() const { return run_->plan(); }
 
+void Pruner::check_observation(std::size_t count, LossKind kind) const {
+  run_->check_observation(count, kind);
+}
 bool Pruner::observe(std::size_t begin, std::size_t count, double mean_loss) {
   return run_->observe(begin, count, mean_loss);
 }

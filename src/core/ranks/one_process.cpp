@@ -10,7 +10,7 @@ class OneProcess final : public Run {
   explicit OneProcess(RunParts parts) : Run(std::move(parts)) {}
 
  private:
-  EpochPlan view(EpochPlan plan, std::size_t) const override { return plan; }
+  EpochPlan view(EpochPlan plan) const override { return plan; }
   void take_plan(const RunState& state) override {
     plan_ = state.plan;
     position_ = state.position;

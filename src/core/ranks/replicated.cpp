@@ -54,7 +54,10 @@ class Replicated final : public Run {
     }
   }
 
-  EpochPlan view(EpochPlan plan, std::size_t begin) const override {
+  EpochPlan view(EpochPlan plan) const override { return view_from(plan, 0); }
+
+  // Without the first `begin` samples of the order.
+  EpochPlan view_from(const EpochPlan& plan, std::size_t begin) const {
     return {plan,
             {.size = shared_size(plan.size() - begin, num_ranks(), options_.remainder),
              .begin = begin,
@@ -91,7 +94,12 @@ class Replicated final : public Run {
   void take_plan(const RunState& state) override {
     require_same(*communicator_, state.plan ? "state in an epoch" : "a new state");
     if (!state.plan) return;
-    plan_ = view(*state.plan, state.position);
+    // A position that another number of ranks has left may fall between two steps of these ranks:
+    // then their plan is the rest of the epoch.
+    const std::size_t rest = state.position % num_ranks();
+    const bool is_done = state.position == state.plan->size();
+    plan_ = view_from(*state.plan, rest == 0 || is_done ? 0 : state.position);
+    position_ = is_done ? plan_->size() : rest == 0 ? state.position / num_ranks() : 0;
     check_same_plan();
   }
 };

@@ -68,7 +68,7 @@ EpochPlan Run::make_plan(Selection selection, std::uint64_t epoch, bool pruning)
 
 EpochPlan Run::preview(std::uint64_t epoch) const {
   check_epoch(epoch);
-  return view(make_plan(select(epoch), epoch, schedule_.is_pruned(epoch)), 0);
+  return view(make_plan(select(epoch), epoch, schedule_.is_pruned(epoch)));
 }
 
 const EpochPlan& Run::start_epoch(std::uint64_t epoch) {
@@ -127,11 +127,11 @@ const EpochPlan& Run::batch_plan(std::size_t begin, std::size_t count) const {
   return *plan_;
 }
 
-void Run::check_batch(std::size_t count, bool is_mean) const {
+void Run::check_observation(std::size_t count, LossKind kind) const {
   if (count == 0) {
     throw std::invalid_argument("Pruner: a batch must have at least one sample, got 0");
   }
-  if (is_mean && scorer_->needs_sample_losses()) {
+  if (kind == LossKind::mean_loss && scorer_->needs() == LossKind::sample_losses) {
     throw std::invalid_argument(concat("Pruner: score ", scorer_->spec().name,
                                        " needs one loss per sample, got the mean of ", count,
                                        "; batch-loss works with the mean"));
@@ -140,7 +140,7 @@ void Run::check_batch(std::size_t count, bool is_mean) const {
 
 bool Run::observe(std::size_t begin, std::size_t count, double mean_loss) {
   const EpochPlan& plan = batch_plan(begin, count);
-  check_batch(count, true);
+  check_observation(count, LossKind::mean_loss);
   if (log_) {
     log_->add(begin, count, static_cast<float>(mean_loss));
     return true;
@@ -152,7 +152,7 @@ bool Run::observe(std::size_t begin, std::size_t count, double mean_loss) {
 
 bool Run::observe(std::size_t begin, std::span<const float> losses) {
   const EpochPlan& plan = batch_plan(begin, losses.size());
-  check_batch(losses.size(), false);
+  check_observation(losses.size(), LossKind::sample_losses);
   if (log_) {
     log_->add(begin, losses);
     return true;
@@ -189,7 +189,7 @@ std::span<const std::uint32_t> Run::kept_samples(std::span<const Index> indices)
 
 template <typename Index>
 bool Run::observe(std::span<const Index> indices, double mean_loss) {
-  check_batch(indices.size(), true);
+  check_observation(indices.size(), LossKind::mean_loss);
   const auto kept = kept_samples(indices);
   if (!log_) return apply({.indices = kept, .mean_loss = kept_mean(mean_loss)});
   const auto loss = static_cast<float>(mean_loss);
@@ -199,7 +199,7 @@ bool Run::observe(std::span<const Index> indices, double mean_loss) {
 
 template <typename Index>
 bool Run::observe(std::span<const Index> indices, std::span<const float> losses) {
-  check_batch(indices.size(), false);
+  check_observation(indices.size(), LossKind::sample_losses);
   if (losses.size() != indices.size()) {
     throw std::invalid_argument(concat("Pruner: losses must be as many as indices (",
                                        indices.size(), "), got ", losses.size()));

@@ -45,6 +45,8 @@ class Run {
   EpochPlan preview(std::uint64_t epoch) const;
   const EpochPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
 
+  void check_observation(std::size_t count, LossKind kind) const;
+
   bool observe(std::size_t begin, std::size_t count, double mean_loss);
   bool observe(std::size_t begin, std::span<const float> losses);
   template <typename Index>
@@ -91,8 +93,8 @@ class Run {
   // The samples of the next plan, of those that this rank keeps.
   virtual Selection select(std::uint64_t epoch) const;
   EpochPlan make_plan(Selection selection, std::uint64_t epoch, bool pruning) const;
-  // This rank's view of a plan of which `begin` samples are done.
-  virtual EpochPlan view(EpochPlan plan, std::size_t begin) const = 0;
+  // This rank's view of a plan.
+  virtual EpochPlan view(EpochPlan plan) const = 0;
   // Plans that differ are found before anybody trains on them.
   virtual void check_same_plan() const {}
   // Share of the running epoch that is done.
@@ -135,7 +137,6 @@ class Run {
  private:
   void check_epoch(std::uint64_t epoch) const;
   const EpochPlan& batch_plan(std::size_t begin, std::size_t count) const;
-  void check_batch(std::size_t count, bool is_mean) const;
   // The mean as this layout keeps it.
   double kept_mean(double mean_loss) const {
     return communicator_ ? static_cast<double>(static_cast<float>(mean_loss)) : mean_loss;

@@ -81,7 +81,7 @@ class Sharded final : public Run {
         {num_epochs_started_, num_samples_planned_});
   }
 
-  EpochPlan view(EpochPlan plan, std::size_t begin) const override {
+  EpochPlan view(EpochPlan plan) const override {
     const bool pads = options_.remainder == Remainder::pad;
     const auto size = static_cast<std::int64_t>(plan.size());
     std::array<std::int64_t, 2> sizes = {size, pads ? -size : size};
@@ -89,10 +89,8 @@ class Sharded final : public Run {
     communicator_->all_reduce(all.first(1));
     communicator_->all_reduce(all.last(1), Reduction::minimum);
     const auto common = static_cast<std::size_t>(pads ? -sizes[1] : sizes[1]);
-    begin = std::min(begin, common);
     return {plan,
-            {.size = common - begin,
-             .begin = begin,
+            {.size = common,
              .first_sample = first_,
              .num_samples = options_.num_samples,
              .num_selected = static_cast<std::uint64_t>(sizes[0])}};
@@ -158,9 +156,8 @@ class Sharded final : public Run {
     if (selection.rescaled.count() == 0) selection.rescaled = {};
     state.plan.emplace(std::move(selection), options_.seed, plan_->epoch(), plan_->pruning(),
                        options_.homogeneous_batch_size);
-    const std::size_t begin = plan_->view().begin;
-    if (begin + position_ > 0 && position_ < plan_->size()) {
-      state.position = begin + position_;
+    if (position_ > 0 && position_ < plan_->size()) {
+      state.position = position_;
       state.num_position_ranks = num_ranks();
     } else {
       state.position = position_ == 0 && plan_->size() > 0 ? 0 : state.plan->size();
@@ -208,8 +205,8 @@ class Sharded final : public Run {
     selection.kept = part_of(selection.kept);
     if (!selection.rescaled.empty()) selection.rescaled = part_of(selection.rescaled);
     const bool is_done = state.num_position_ranks == 0 && state.position == state.plan->size();
-    plan_ = view(make_plan(std::move(selection), state.plan->epoch(), state.plan->pruning()),
-                 is_done ? std::numeric_limits<std::size_t>::max() : state.position);
+    plan_ = view(make_plan(std::move(selection), state.plan->epoch(), state.plan->pruning()));
+    position_ = is_done ? plan_->size() : state.position;
   }
 
   OptionMap numbers_;  // the scorer's when the ranks last agreed on them

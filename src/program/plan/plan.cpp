@@ -17,6 +17,7 @@
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 #include "tamis/epoch_plan.h"
+#include "tamis/method.h"
 #include "tamis/pruner.h"
 
 namespace tamis::cli {

@@ -19,6 +19,7 @@
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 #include "program/shared/terminal.h"
+#include "tamis/method.h"
 #include "tamis/pruner.h"
 
 namespace tamis::cli {
@@ -84,7 +85,7 @@ class Simulation {
     cost.size = plan.size();
     const std::span<float> losses(losses_.data(), plan.size());
     landscape_.losses(plan.order(), epoch, losses);
-    if (pruner_.scorer().needs_sample_losses()) {
+    if (pruner_.scorer().needs() == LossKind::sample_losses) {
       cost.observe_seconds = seconds_of([&] { observe_losses(plan, losses); });
     } else {
       compute_means(losses);

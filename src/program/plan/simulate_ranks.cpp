@@ -55,7 +55,7 @@ std::vector<EpochCost> run_rank(const PrunerOptions& options, const RankSimulati
       }
       losses.resize(count);
       landscape.losses(samples, epoch, losses);
-      if (pruner.scorer().needs_sample_losses()) {
+      if (pruner.scorer().needs() == LossKind::sample_losses) {
         pruner.observe(begin, losses);
       } else {
         double sum = 0.0;
@@ -111,7 +111,7 @@ void scale(const RankSimulation& simulation, Layout layout, const Scorer& scorer
                      .num_ranks = simulation.num_ranks,
                      .batch_size = simulation.batch_size,
                      .bytes_per_score = bytes_per_score(scorer),
-                     .has_sample_losses = scorer.needs_sample_losses()};
+                     .has_sample_losses = scorer.needs() == LossKind::sample_losses};
     if (layout == Layout::sharded) {
       cost.rank.memory = sharded_memory(shape);
       const std::uint64_t growth = sharded_growth(simulation.options.num_samples, num_simulated);

@@ -41,7 +41,7 @@ ComparisonConfig new_config(const SweepArguments& arguments, const Sweep& sweep)
                           .seeds = flags.seeds.empty() ? preset.seeds : flags.seeds,
                           .baseline = flags.baseline.empty() ? "full" : flags.baseline};
   as_usage([&] {
-    config.methods.push_back(training::parse_method(config.baseline, choice.options));
+    config.methods.push_back(parse_method(config.baseline, choice.options));
     for (auto& method : sweep_methods(sweep, choice.options)) {
       config.methods.push_back(std::move(method));
     }
@@ -75,7 +75,7 @@ void resume(const SweepArguments& arguments) {
   training::read_sweep(arguments.comparison.resume);  // a plain comparison is not a sweep
   Comparison comparison = Comparison::open(arguments.comparison.resume);
   const auto data = training::load_run_data(comparison.config().shared.data);
-  show(std::move(comparison), data, arguments);
+  show(std::move(comparison), *data, arguments);
 }
 
 void sweep(const SweepArguments& arguments) {
@@ -96,7 +96,7 @@ void sweep(const SweepArguments& arguments) {
       arguments.comparison.overwrite ? values : training::extend_sweep(folder, values);
   Comparison comparison = Comparison::create(folder, config, arguments.comparison.existing());
   write_sweep(folder, all);
-  show(std::move(comparison), data, arguments);
+  show(std::move(comparison), *data, arguments);
 }
 
 }  // namespace

@@ -178,7 +178,7 @@ TEST(Pruner, ObservesByPositionAsBySample) {
         plan.copy_to(begin, batch);
         std::vector<float> losses;
         for (const SampleIndex i : batch) losses.push_back(1.0F + static_cast<float>(i % 17));
-        if (by_position.scorer().needs_sample_losses()) {
+        if (by_position.scorer().needs() == LossKind::sample_losses) {
           EXPECT_TRUE(by_position.observe(begin, losses));
           EXPECT_TRUE(by_sample.observe(batch, losses));
         } else {

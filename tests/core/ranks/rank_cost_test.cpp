@@ -19,13 +19,13 @@ TEST(Prediction, IsWhatReplicatedRanksExchange) {
         const std::uint64_t received = communicator->bytes_received();
         test::simulate_epoch(pruner, 16);
         pruner.start_epoch(1);
-        const RankCost cost =
-            predict_replicated({.num_samples = 1000,
-                                .num_selected = plan.num_selected(),
-                                .num_ranks = num_ranks,
-                                .batch_size = 16,
-                                .has_sample_losses = pruner.scorer().needs_sample_losses()},
-                               0);
+        const RankCost cost = predict_replicated(
+            {.num_samples = 1000,
+             .num_selected = plan.num_selected(),
+             .num_ranks = num_ranks,
+             .batch_size = 16,
+             .has_sample_losses = pruner.scorer().needs() == LossKind::sample_losses},
+            0);
         EXPECT_EQ(communicator->bytes_sent() - sent, cost.bytes_sent);
         EXPECT_EQ(communicator->bytes_received() - received, cost.bytes_received);
       });

@@ -57,7 +57,7 @@ class Run {
   Run(const Scenario& scenario, RankLayout layout, const Link& link)
       : pruner_(to_options(scenario, layout), link) {}
 
-  bool needs_sample_losses() const { return pruner_.scorer().needs_sample_losses(); }
+  bool needs_sample_losses() const { return pruner_.scorer().needs() == LossKind::sample_losses; }
   // The samples that this rank keeps scores of.
   std::uint64_t first_kept() const { return pruner_.first_sample(); }
   std::size_t num_kept() const { return pruner_.num_kept(); }
