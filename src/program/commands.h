@@ -6,7 +6,7 @@ namespace CLI {
 class App;
 }
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Feeds a recorded run to a score.
 void add_replay(CLI::App& program);
@@ -27,4 +27,4 @@ void add_sweep(CLI::App& program);
 // Shows and compares runs on one page.
 void add_report(CLI::App& program);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

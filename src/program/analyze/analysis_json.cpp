@@ -2,7 +2,7 @@
 #include "program/analyze/analyzed_run.h"
 #include "program/shared/spec_flags.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -123,4 +123,4 @@ ordered_json to_json(const AnalyzedRun& run) {
   return json;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -7,7 +7,7 @@
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -137,4 +137,4 @@ std::string to_text(const AnalyzedRun& run) {
   return run.fidelity.epochs.empty() ? text : text + fidelity_text(run.fidelity);
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

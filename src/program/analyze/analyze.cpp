@@ -10,7 +10,7 @@
 #include "program/shared/arguments.h"
 #include "program/shared/output.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -68,4 +68,4 @@ void add_analyze(CLI::App& program) {
   command.callback([arguments] { analyze(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

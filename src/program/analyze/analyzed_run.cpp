@@ -12,7 +12,7 @@
 #include "tamis/registry.h"
 #include "tamis/scores/batch_loss.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -147,4 +147,4 @@ AnalyzedRun analyze_run(const AnalyzeOptions& options) {
   return run;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

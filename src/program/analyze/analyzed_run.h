@@ -10,7 +10,7 @@
 #include "program/analyze/score_fidelity.h"
 #include "program/analyze/signal_analysis.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 struct AnalyzeOptions {
   std::filesystem::path run;                           // folder of a run or of a recording
@@ -52,4 +52,4 @@ nlohmann::ordered_json to_json(const AnalyzedRun& run);
 // Tables for people.
 std::string to_text(const AnalyzedRun& run);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

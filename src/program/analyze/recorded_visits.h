@@ -8,7 +8,7 @@
 #include "tamis/analysis/decomposition.h"
 #include "tamis/recording.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 struct EpochEnd {
   std::uint64_t epoch = 0;
@@ -32,4 +32,4 @@ struct RecordedVisits {
 // Throws std::runtime_error if the recording is damaged or has no step.
 RecordedVisits read_visits(const Recording& recording);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

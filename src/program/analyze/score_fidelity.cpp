@@ -9,7 +9,7 @@
 #include "tamis/analysis/correlation.h"
 #include "tamis/registry.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -119,4 +119,4 @@ Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visi
   return result;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

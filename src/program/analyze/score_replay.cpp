@@ -5,7 +5,7 @@
 
 #include "tamis/registry.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -53,4 +53,4 @@ std::vector<float> ScoreReplay::recorded_scores() const {
   return scores;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -10,7 +10,7 @@
 #include "tamis/recording.h"
 #include "tamis/types.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // True if the score tells the samples of one batch apart when it is given one loss per sample.
 bool uses_own_losses(const Spec& score);
@@ -36,4 +36,4 @@ class ScoreReplay {
   std::vector<float> losses_;
 };
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

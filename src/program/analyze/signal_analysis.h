@@ -11,7 +11,7 @@
 #include "tamis/analysis/signal_to_noise.h"
 #include "tamis/analysis/spectrum.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Fewer visits than this have no spectrum worth the name.
 inline constexpr std::size_t kLeastVisits = 8;
@@ -60,4 +60,4 @@ DecompositionCheck check_decomposition(const RecordedVisits& visits, double alph
 // Place of the complete sample with the most visits whose mean own loss is the median of these.
 std::size_t typical_sample(const RecordedVisits& visits);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

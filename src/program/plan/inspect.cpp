@@ -16,7 +16,7 @@
 #include "program/shared/table.h"
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -74,8 +74,8 @@ ordered_json to_json(const Pruner& pruner, const FileFacts& file, const std::str
                       {"num_epochs", options.num_epochs},
                       {"seed", options.seed},
                       {"delta", options.delta.value()},
-                      {"policy", cli::to_json(options.policy)},
-                      {"score", cli::to_json(options.score.value())}};
+                      {"policy", program::to_json(options.policy)},
+                      {"score", program::to_json(options.score.value())}};
   if (options.homogeneous_batch_size > 0) {
     out["homogeneous_batch_size"] = options.homogeneous_batch_size;
   }
@@ -175,4 +175,4 @@ void add_inspect(CLI::App& program) {
   command.callback([arguments] { inspect(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -19,7 +19,7 @@
 #include "tamis/epoch_plan.h"
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -202,4 +202,4 @@ void add_plan(CLI::App& program) {
   command.callback([arguments] { plan(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

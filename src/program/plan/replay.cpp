@@ -20,7 +20,7 @@
 #include "program/shared/terminal.h"
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -218,4 +218,4 @@ void add_replay(CLI::App& program) {
   command.callback([arguments] { replay(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

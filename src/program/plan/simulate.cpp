@@ -21,7 +21,7 @@
 #include "program/shared/terminal.h"
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -180,8 +180,8 @@ std::string conclusion(const Pruner& pruner, const Cost& total) {
 ordered_json to_json(const Pruner& pruner, const SimulateArguments& arguments, const Cost& total,
                      ordered_json epochs) {
   const PrunerOptions& options = pruner.options();
-  ordered_json out = {{"score", cli::to_json(options.score.value())},
-                      {"policy", cli::to_json(options.policy)},
+  ordered_json out = {{"score", program::to_json(options.score.value())},
+                      {"policy", program::to_json(options.policy)},
                       {"num_samples", options.num_samples},
                       {"num_epochs", options.num_epochs},
                       {"batch_size", arguments.batch_size},
@@ -302,4 +302,4 @@ void add_simulate(CLI::App& program) {
   command.callback([arguments] { simulate(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -17,7 +17,7 @@
 #include "program/shared/table.h"
 #include "tamis/registry.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -190,4 +190,4 @@ void simulate_ranks(const RankSimulation& simulation) {
   for (const EpochCost& cost : costs) print(to_row(cost));
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

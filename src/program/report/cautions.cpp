@@ -7,7 +7,7 @@
 
 #include "program/report/verdict.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::vector<std::string> cautions(const Comparison& comparison,
   return texts;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

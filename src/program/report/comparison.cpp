@@ -10,7 +10,7 @@
 
 #include "program/shared/json_input.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -260,4 +260,4 @@ std::vector<Comparison> read_comparisons(const std::vector<std::string>& folders
   return comparisons;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -10,7 +10,7 @@
 
 #include "program/report/run.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Runs that differ in their seed only.
 struct MethodRuns {
@@ -51,4 +51,4 @@ std::vector<Comparison> read_comparisons(const std::vector<std::string>& folders
 // Everything in config.json but names and seeds, in the order of the file's groups.
 std::vector<Setting> settings_of(const Comparison& comparison);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -12,7 +12,7 @@
 #include "program/report/statistics.h"
 #include "program/report/verdict.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -184,4 +184,4 @@ std::string report_page(std::string_view page_template, const ordered_json& docu
   return page;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

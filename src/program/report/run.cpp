@@ -10,7 +10,7 @@
 #include "base/files/posix_io.h"
 #include "program/shared/json_input.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -233,4 +233,4 @@ Run read_run(const std::filesystem::path& folder) {
   return run;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

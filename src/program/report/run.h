@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Counts of scores in bins of equal width from `low` to `high`.
 struct ScoreHistogram {
@@ -63,4 +63,4 @@ void require_format(const nlohmann::json& document, const char* format, const st
 // hold to the format. A last line without its end is a write that was under way, and is left out.
 Run read_run(const std::filesystem::path& folder);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

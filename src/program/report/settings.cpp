@@ -5,7 +5,7 @@
 
 #include "program/report/comparison.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::vector<Setting> settings_of(const Comparison& comparison) {
   return settings;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

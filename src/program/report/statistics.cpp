@@ -8,7 +8,7 @@
 
 #include "tamis/analysis/statistics.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -187,4 +187,4 @@ std::string disagreement(const json& summary_rows, const std::vector<MethodSumma
   return {};
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

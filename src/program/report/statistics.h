@@ -9,7 +9,7 @@
 
 #include "program/report/comparison.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Accuracy minus that of the baseline, over the seeds that both have finished.
 struct AccuracyDifference {
@@ -49,4 +49,4 @@ nlohmann::ordered_json to_json(const MethodSummary& summary);
 std::string disagreement(const nlohmann::json& summary_rows,
                          const std::vector<MethodSummary>& rows);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

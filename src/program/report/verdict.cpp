@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -197,4 +197,4 @@ std::vector<std::string> verdict(const Comparison& comparison,
   return sentences;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

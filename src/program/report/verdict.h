@@ -6,7 +6,7 @@
 
 #include "program/report/statistics.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // "91.52 %" of 0.91523.
 std::string percent(double fraction, int decimals = 2);
@@ -26,4 +26,4 @@ std::vector<std::string> cautions(const Comparison& comparison,
                                   const std::vector<MethodSummary>& rows,
                                   const std::vector<Setting>& settings);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

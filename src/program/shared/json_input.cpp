@@ -14,7 +14,7 @@
 #include "base/files/posix_io.h"
 #include "program/shared/arguments.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -218,4 +218,4 @@ std::vector<std::int32_t> read_labels(const std::string& path) {
   return labels;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

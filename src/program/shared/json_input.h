@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Parses a file, or standard input if `path` is "-". Beyond JSON it takes what Python writes for
 // numbers that are not finite: NaN reads as null and the infinities as numbers beyond the range of
@@ -41,4 +41,4 @@ std::vector<float> read_scores(const std::string& path);
 // 32 bits.
 std::vector<std::int32_t> read_labels(const std::string& path);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

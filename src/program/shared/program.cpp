@@ -15,7 +15,7 @@
 #include "program/shared/output.h"
 #include "program/shared/signals.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -94,4 +94,4 @@ int run_program(int argc, char** argv, void (*add_commands)(CLI::App& program)) 
   }
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -8,7 +8,7 @@
 #include "program/shared/histogram.h"
 #include "program/shared/terminal.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -58,4 +58,4 @@ ordered_json scores_json(std::span<const float> scores) {
   return values;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -12,7 +12,7 @@
 #include "tamis/registry.h"
 #include "tamis/scores/batch_loss.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -219,4 +219,4 @@ std::string to_text(const Spec& spec) {
   return options.empty() ? spec.name : fmt::format("{} ({})", spec.name, options);
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -13,7 +13,7 @@ namespace CLI {
 class App;
 }
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // What the user chose, complete and in range.
 struct SpecChoice {
@@ -51,4 +51,4 @@ nlohmann::ordered_json to_json(const Spec& spec);
 // "infobatch (prune_ratio 0.5)".
 std::string to_text(const Spec& spec);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -19,7 +19,7 @@
 #include "program/train/team_flags.h"
 #include "program/train/training_flags.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -153,4 +153,4 @@ void add_compare(CLI::App& program) {
   command.callback([arguments] { compare(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -12,7 +12,7 @@
 #include "program/shared/terminal.h"
 #include "training/trainer/progress_line.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -112,4 +112,4 @@ std::string describe_result(const Comparison& comparison, const training::Summar
                      format_summary(summary, has_utf8()), comparison.path().string());
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -8,7 +8,7 @@
 
 #include "training/trainer/compare.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // The words of a command's help that differ.
 struct ComparisonWords {
@@ -53,4 +53,4 @@ training::Summary run_comparison(training::Comparison& comparison, const trainin
 std::string describe_result(const training::Comparison& comparison,
                             const training::Summary& summary, bool quiet);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -15,7 +15,7 @@
 #include "program/train/comparison_run.h"
 #include "program/train/training_flags.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -129,4 +129,4 @@ void add_sweep(CLI::App& program) {
   command.callback([arguments] { sweep(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -9,7 +9,7 @@
 #include "program/shared/arguments.h"
 #include "program/shared/spec_flags.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 void TeamFlags::add(CLI::App& command) {
   constexpr const char* kGroup = "Several processes";
@@ -46,4 +46,4 @@ std::string describe_team() {
          "They share every batch, whose size must be a multiple of their number.\n";
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

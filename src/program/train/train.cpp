@@ -26,7 +26,7 @@
 #include "training/trainer/summary.h"
 #include "training/trainer/trainer.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -245,4 +245,4 @@ void add_train(CLI::App& program) {
   command.callback([arguments] { train(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

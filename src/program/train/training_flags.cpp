@@ -16,7 +16,7 @@
 #include "training/data/dataset.h"
 #include "training/models/model.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -323,4 +323,4 @@ std::string default_folder(const std::vector<std::string>& parts) {
   return "runs/" + join(parts, "-");
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program
