@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "program/shared/arguments.h"
-#include "program/shared/json_input.h"
+#include "runs/run.h"
 #include "tamis/pruner.h"
 #include "tamis/registry.h"
 #include "tamis/scores/batch_loss.h"
@@ -17,7 +17,6 @@ namespace tamis::program {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr const char* kBatchLoss = "batch-loss";
 
@@ -29,11 +28,10 @@ struct RunFacts {
 
 RunFacts read_facts(const fs::path& folder) {
   RunFacts facts{.name = folder.lexically_normal().string()};
-  if (const fs::path path = folder / "config.json"; fs::exists(path)) {
-    const json config = read_json(path.native());
-    const json data = config.value("data", json::object());
-    facts.name = fmt::format("{} on {}", config.value("method", "a run"),
-                             data.value("name", "unknown data"));
+  if (runs::is_run(folder)) {
+    const runs::Run run = runs::read_run(folder);
+    facts.name =
+        fmt::format("{} on {}", run.method, run.config["data"]["name"].get<std::string>());
   }
   if (const fs::path path = folder / "pruner.safetensors"; fs::exists(path)) {
     facts.pruner = Pruner::from_file(path);

@@ -24,7 +24,11 @@ namespace tamis::program {
 
 namespace {
 
-using nlohmann::json;
+using runs::array_member;
+using runs::get_float_or_null;
+using runs::get_whole;
+using runs::member;
+using runs::refuse;
 using nlohmann::ordered_json;
 
 struct ReplayArguments {
@@ -37,7 +41,7 @@ struct ReplayArguments {
 // Reads a trace batch by batch. Every message says which entry of the file is wrong.
 class TraceReader {
  public:
-  TraceReader(const json& document, std::string source)
+  TraceReader(const ordered_json& document, std::string source)
       : source_(std::move(source)),
         num_samples_(read_num_samples(document)),
         batches_(array_member(document, "batches", source_)),
@@ -54,7 +58,7 @@ class TraceReader {
   // Feeds batch `k` to the pruner.
   void observe(std::size_t k, Pruner& pruner) {
     read_indices(k);
-    const json& loss = losses_[k];
+    const ordered_json& loss = losses_[k];
     if (loss.is_array()) {
       read_losses(k, loss);
       pruner.observe(indices_, std::span<const float>(sample_losses_));
@@ -75,8 +79,8 @@ class TraceReader {
   }
 
  private:
-  std::size_t read_num_samples(const json& document) const {
-    const json& value = member(document, "num_samples", source_);
+  std::size_t read_num_samples(const ordered_json& document) const {
+    const ordered_json& value = member(document, "num_samples", source_);
     std::uint64_t count = 0;
     if (!get_whole(value, kMaxSamples + 1, count) || count == 0) {
       refuse(source_, "num_samples", fmt::format("a whole number in [1, {}]", kMaxSamples), value);
@@ -85,7 +89,7 @@ class TraceReader {
   }
 
   void read_indices(std::size_t k) {
-    const json& batch = batches_[k];
+    const ordered_json& batch = batches_[k];
     if (!batch.is_array() || batch.empty()) {
       refuse(source_, fmt::format("batches[{}]", k), "an array of at least one index", batch);
     }
@@ -100,7 +104,7 @@ class TraceReader {
     }
   }
 
-  void read_losses(std::size_t k, const json& losses) {
+  void read_losses(std::size_t k, const ordered_json& losses) {
     if (losses.size() != indices_.size()) {
       throw std::runtime_error(
           fmt::format("{}: losses[{}] must have as many entries as batches[{}] ({}), got {}",
@@ -116,8 +120,8 @@ class TraceReader {
 
   std::string source_;
   std::size_t num_samples_;
-  const json& batches_;
-  const json& losses_;
+  const ordered_json& batches_;
+  const ordered_json& losses_;
   std::vector<std::uint32_t> indices_;
   std::vector<float> sample_losses_;
 };
@@ -138,7 +142,7 @@ void require_memory_for(std::size_t num_samples, const std::string& source) {
 }
 
 Pruner replay_trace(const std::string& path, const Spec& score) {
-  const json document = read_json(path);
+  const ordered_json document = read_large_json(path);
   TraceReader trace(document, path);
   require_memory_for(trace.num_samples(), path);
   Pruner pruner({.num_samples = trace.num_samples(),

@@ -19,6 +19,7 @@
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 #include "program/shared/terminal.h"
+#include "runs/spec_json.h"
 #include "tamis/pruner.h"
 
 namespace tamis::program {
@@ -180,8 +181,8 @@ std::string conclusion(const Pruner& pruner, const Cost& total) {
 ordered_json to_json(const Pruner& pruner, const SimulateArguments& arguments, const Cost& total,
                      ordered_json epochs) {
   const PrunerOptions& options = pruner.options();
-  ordered_json out = {{"score", program::to_json(options.score.value())},
-                      {"policy", program::to_json(options.policy)},
+  ordered_json out = {{"score", runs::spec_to_json(options.score.value())},
+                      {"policy", runs::spec_to_json(options.policy)},
                       {"num_samples", options.num_samples},
                       {"num_epochs", options.num_epochs},
                       {"batch_size", arguments.batch_size},

@@ -199,18 +199,6 @@ std::string describe_scores() { return describe("Scores", registered_scorers());
 
 std::string describe_policies() { return describe("Policies", registered_policies()); }
 
-nlohmann::ordered_json to_json(const Spec& spec) {
-  nlohmann::ordered_json options = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : spec.options) {
-    if (name == kInitialScore && std::isnan(value)) {
-      options[name] = kFirstBatch;
-    } else {
-      options[name] = value;
-    }
-  }
-  return {{"name", spec.name}, {"options", options}};
-}
-
 std::string to_text(const Spec& spec) {
   std::string options;
   for (const auto& [name, value] : spec.options) {

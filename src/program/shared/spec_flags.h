@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -46,8 +45,6 @@ class SpecFlags {
 std::string describe_scores();
 std::string describe_policies();
 
-// {"name": ..., "options": {...}}.
-nlohmann::ordered_json to_json(const Spec& spec);
 // "infobatch (prune_ratio 0.5)".
 std::string to_text(const Spec& spec);
 

@@ -1,24 +1,14 @@
-// RunFolder: the files of one run. See docs/training.md for what they hold.
+// RunFolder: writes the files of one run. docs/run_folder.md says what they hold.
 #pragma once
 
-#include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "training/trainer/epoch_metrics.h"
-#include "training/trainer/run_config.h"
+#include "runs/epoch_metrics.h"
 
-namespace tamis::training {
-
-// Throws std::runtime_error, with the path, if the file cannot be read or is not JSON.
-Json read_json(const std::filesystem::path& path);
-// A file appears complete or not at all. Throws std::runtime_error.
-void write_text(const std::filesystem::path& path, std::string_view text);
-// One key per line, and members of objects in it likewise; short enough to read.
-void write_json(const std::filesystem::path& path, const Json& json);
+namespace tamis::runs {
 
 // Keeps other processes out of a folder while it lives.
 class FolderLock {
@@ -49,18 +39,11 @@ class RunFolder {
   // The folder of a run that another process of the same run has created or opened.
   static RunFolder join(const std::filesystem::path& path);
 
-  // True if the folder has a run in it, finished or not.
-  static bool is_run(const std::filesystem::path& path);
-  // Settings and metrics of a run that may be in use by another process.
-  static RunConfig read_config(const std::filesystem::path& path);
-  static std::vector<EpochMetrics> read_metrics(const std::filesystem::path& path);
-
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
 
-  void write_config(const RunConfig& config, const RunFacts& facts) const;
-  RunFacts read_facts() const;
-
+  // Replaces config.json.
+  void write_config(const Json& config) const;
   // Replaces metrics.jsonl.
   void write_metrics(const std::vector<EpochMetrics>& metrics) const;
 
@@ -72,4 +55,4 @@ class RunFolder {
   std::unique_ptr<FolderLock> lock_;
 };
 
-}  // namespace tamis::training
+}  // namespace tamis::runs
