@@ -20,7 +20,7 @@ void add_simulate(CLI::App& program);
 void add_analyze(CLI::App& program);
 // Trains a model (needs LibTorch).
 void add_train(CLI::App& program);
-// Trains with several methods and seeds (needs LibTorch).
+// Trains with several methods and seeds; without LibTorch, by another program only.
 void add_compare(CLI::App& program);
 // Trains with several values of one option (needs LibTorch).
 void add_sweep(CLI::App& program);

@@ -42,6 +42,8 @@ void add_commands(CLI::App& program) {
       throw std::runtime_error("the program tamis-training must lie beside tamis");
     });
   }
+#else
+  tamis::program::add_compare(program);
 #endif
 #ifdef TAMIS_REPORT
   tamis::program::add_report(program);

@@ -270,7 +270,7 @@ std::string format_speed(std::uint64_t samples, double seconds) {
 }
 
 std::string format_epoch(const EpochMetrics& epoch, const std::vector<Metric>& metrics,
-                         std::uint64_t num_train, std::uint64_t num_epochs) {
+                         std::uint64_t num_epochs) {
   std::string text = fmt::format("epoch {}/{}", epoch.epoch + 1, num_epochs);
   for (const Metric& metric : metrics) {
     const double value = epoch.value(metric);
@@ -278,8 +278,9 @@ std::string format_epoch(const EpochMetrics& epoch, const std::vector<Metric>& m
       text += fmt::format("  {} {}", metric.title(), MetricFormat(metric, value).value(value));
     }
   }
+  const auto total = static_cast<double>(epoch.samples + epoch.pruned);
   return fmt::format("{}  pruned {:.1f} %  {}  {:.1f} s", text,
-                     100.0 * static_cast<double>(epoch.pruned) / static_cast<double>(num_train),
+                     100.0 * static_cast<double>(epoch.pruned) / total,
                      format_speed(epoch.samples, epoch.train_seconds), epoch.train_seconds);
 }
 

@@ -86,6 +86,6 @@ std::string format_duration(double seconds);
 std::string format_speed(std::uint64_t samples, double seconds);
 // "epoch 3/16  test accuracy 87.99 %  train loss 0.3121  pruned 24.1 %  12,345 samples/s  4.1 s"
 std::string format_epoch(const EpochMetrics& epoch, const std::vector<Metric>& metrics,
-                         std::uint64_t num_train, std::uint64_t num_epochs);
+                         std::uint64_t num_epochs);
 
 }  // namespace tamis::runs

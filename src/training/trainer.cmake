@@ -11,17 +11,15 @@ add_library(tamis_trainer STATIC
   trainer/checkpoint.cpp
   trainer/compare.cpp
   trainer/environment.cpp
-  trainer/epoch_metrics.cpp
   trainer/evaluation.cpp
   trainer/methods.cpp
   trainer/optimizer.cpp
   trainer/presets.cpp
   trainer/progress_line.cpp
   trainer/run_config.cpp
-  trainer/run_folder.cpp
+  trainer/running_epoch.cpp
   trainer/step_loss.cpp
-  trainer/summary.cpp
-  trainer/sweep.cpp
+  trainer/sweep_methods.cpp
   trainer/team.cpp
   trainer/trainer.cpp)
 add_dependencies(tamis_trainer tamis_source_commit)
@@ -29,12 +27,12 @@ target_include_directories(tamis_trainer
   PRIVATE ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(tamis_trainer PRIVATE TAMIS_VERSION="${PROJECT_VERSION}")
 target_link_libraries(tamis_trainer
-  PUBLIC tamis_training tamis::libtorch nlohmann_json::nlohmann_json
+  PUBLIC tamis_training tamis_runs tamis::libtorch
   PRIVATE fmt::fmt)
 tamis_compile_options(tamis_trainer)
 tamis_use_torch(tamis_trainer)
 # These do not include torch.
 set_source_files_properties(
-  trainer/environment.cpp trainer/epoch_metrics.cpp trainer/methods.cpp trainer/presets.cpp trainer/progress_line.cpp trainer/run_config.cpp
-  trainer/run_folder.cpp trainer/summary.cpp trainer/sweep.cpp
+  trainer/environment.cpp trainer/methods.cpp trainer/presets.cpp trainer/progress_line.cpp
+  trainer/run_config.cpp trainer/running_epoch.cpp trainer/sweep_methods.cpp
   PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

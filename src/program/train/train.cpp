@@ -13,6 +13,7 @@
 
 #include "base/agreement.h"
 #include "program/commands.h"
+#include "program/compare/comparison_flags.h"
 #include "program/shared/arguments.h"
 #include "program/shared/output.h"
 #include "program/shared/signals.h"
@@ -21,9 +22,9 @@
 #include "program/shared/terminal.h"
 #include "program/train/team_flags.h"
 #include "program/train/training_flags.h"
+#include "runs/summary.h"
 #include "tamis/registry.h"
 #include "training/trainer/progress_line.h"
-#include "training/trainer/summary.h"
 #include "training/trainer/trainer.h"
 
 namespace tamis::program {
@@ -31,7 +32,7 @@ namespace tamis::program {
 namespace {
 
 using training::RunConfig;
-using training::RunFolder;
+using runs::RunFolder;
 
 struct TrainArguments {
   TrainingFlags flags;
@@ -82,10 +83,10 @@ RunConfig resumed_config(const TrainArguments& arguments) {
     throw UsageError(
         "--resume takes all settings from the run; only --json and --quiet go with it");
   }
-  if (!RunFolder::is_run(arguments.resume)) {
+  if (!runs::is_run(arguments.resume)) {
     throw std::runtime_error(arguments.resume + ": holds no run (no config.json)");
   }
-  return RunFolder::read_config(arguments.resume);
+  return training::read_run_config(arguments.resume);
 }
 
 std::string introduction(training::Trainer& trainer) {
@@ -116,11 +117,15 @@ std::string introduction(training::Trainer& trainer) {
   return facts.text() + "\n";
 }
 
+runs::RunResult result_of(const training::Trainer& trainer) {
+  return runs::summarize_run(runs::read_run(trainer.folder().path()));
+}
+
 nlohmann::ordered_json result_json(const training::Trainer& trainer) {
   nlohmann::ordered_json json = {{"run", trainer.folder().path().string()},
                                  {"epochs", trainer.metrics().size()}};
-  const auto result = training::summarize_run(trainer.metrics());
-  json["test_accuracy"] = result.accuracy;
+  const auto result = result_of(trainer);
+  json["test_accuracy"] = result.value;
   json["pruned_share"] = result.pruned_share;
   if (const auto target = trainer.config().method.target_prune) json["target_prune"] = *target;
   json["train_seconds"] = result.train_seconds;
@@ -139,14 +144,14 @@ std::string missed_target(const training::Trainer& trainer, double pruned_share)
 }
 
 std::string conclusion(const training::Trainer& trainer) {
-  const auto result = training::summarize_run(trainer.metrics());
+  const auto result = result_of(trainer);
   const std::string folder = trainer.folder().path().string();
   return fmt::format(
       "\ntest accuracy {:.2f} %, pruned {:.1f} %, trained for {} ({:.3f} % of it spent on "
       "pruning)\n"
       "{}run folder {}\n",
-      100.0 * result.accuracy, 100.0 * result.pruned_share,
-      training::format_duration(result.train_seconds),
+      100.0 * result.value, 100.0 * result.pruned_share,
+      runs::format_duration(result.train_seconds),
       100.0 * result.prune_seconds / result.train_seconds,
       missed_target(trainer, result.pruned_share), folder);
 }
@@ -189,12 +194,8 @@ void train(const TrainArguments& arguments) {
       [](std::string_view text) { print(text); });
   const auto outcome = trainer.run(progress, [] { return StopSignals::received() != 0; });
   progress.clear();
-  if (outcome == training::Outcome::interrupted && !team.is_first()) {
-    throw Interrupted(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
-  }
   if (outcome == training::Outcome::interrupted) {
-    fmt::print(stderr, "tamis: interrupted and saved; continue with: tamis train --resume {}\n",
-               path);
+    if (team.is_first()) stop_interrupted("train", path);
     throw Interrupted(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
   }
   if (!team.is_first()) return;

@@ -319,8 +319,4 @@ std::string describe_presets() {
   return describe("Presets", entries);
 }
 
-std::string default_folder(const std::vector<std::string>& parts) {
-  return "runs/" + join(parts, "-");
-}
-
 }  // namespace tamis::program

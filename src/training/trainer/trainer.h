@@ -9,15 +9,15 @@
 #include <span>
 #include <vector>
 
+#include "runs/run.h"
+#include "runs/run_folder.h"
 #include "tamis/distributed_pruner.h"
 #include "tamis/recorder.h"
 #include "training/data/batch.h"
 #include "training/data/dataset.h"
 #include "training/models/model.h"
-#include "training/trainer/epoch_metrics.h"
 #include "training/trainer/evaluation.h"
 #include "training/trainer/run_config.h"
-#include "training/trainer/run_folder.h"
 #include "training/trainer/team.h"
 #include "training/trainer/training_observer.h"
 
@@ -26,6 +26,9 @@ class Optimizer;
 }
 
 namespace tamis::training {
+
+using runs::EpochMetrics;
+using runs::RunFolder;
 
 struct StepLoss;
 

@@ -1,4 +1,4 @@
-#include "training/trainer/run_folder.h"
+#include "runs/run_folder.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,10 +8,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "runs/run.h"
 #include "support/scratch_folder.h"
-#include "support/tiny_run.h"
 
-namespace tamis::training {
+namespace tamis::runs {
 namespace {
 
 namespace fs = std::filesystem;
@@ -22,7 +22,7 @@ using Existing = RunFolder::Existing;
 
 void make_run(const fs::path& path) {
   const auto folder = RunFolder::create(path, Existing::refuse);
-  folder.write_config(test::tiny_config(), {.environment = Json::object()});
+  folder.write_config({{"format", kRunFormat}, {"format_version", kRunVersion}});
 }
 
 void touch(const fs::path& path) { std::ofstream(path) << "x"; }
@@ -31,7 +31,7 @@ TEST(RunFolder, IsCreatedWithItsParents) {
   const test::ScratchFolder scratch;
   const auto folder = RunFolder::create(scratch.path() / "a" / "b", Existing::refuse);
   EXPECT_TRUE(fs::is_directory(folder.path()));
-  EXPECT_FALSE(RunFolder::is_run(folder.path()));
+  EXPECT_FALSE(is_run(folder.path()));
 }
 
 TEST(RunFolder, ARunIsNotReplacedUnlessAsked) {
@@ -40,7 +40,7 @@ TEST(RunFolder, ARunIsNotReplacedUnlessAsked) {
   EXPECT_THAT([&] { RunFolder::create(scratch / "run", Existing::refuse); },
               ThrowsMessage<std::runtime_error>(
                   AllOf(HasSubstr("--resume"), HasSubstr("--overwrite"), HasSubstr("--out"))));
-  EXPECT_TRUE(RunFolder::is_run(scratch / "run"));
+  EXPECT_TRUE(is_run(scratch / "run"));
 }
 
 TEST(RunFolder, OverwritingRemovesOnlyWhatRunsWrite) {
@@ -84,28 +84,5 @@ TEST(RunFolder, OpeningNeedsARun) {
               ThrowsMessage<std::runtime_error>(HasSubstr("holds no run")));
 }
 
-TEST(RunFolder, MetricsAreReadBackAndDamageIsNamed) {
-  const test::ScratchFolder scratch;
-  const auto folder = RunFolder::create(scratch / "run", Existing::refuse);
-  EXPECT_TRUE(RunFolder::read_metrics(folder.path()).empty());
-  const std::vector<EpochMetrics> metrics = {{.epoch = 0, .samples = 5},
-                                             {.epoch = 1, .samples = 4}};
-  folder.write_metrics(metrics);
-  EXPECT_EQ(RunFolder::read_metrics(folder.path()), metrics);
-  std::ofstream(folder / "metrics.jsonl", std::ios::app) << "{\"epoch\":";
-  EXPECT_THAT([&] { RunFolder::read_metrics(folder.path()); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("line 3")));
-}
-
-TEST(RunFolder, JsonFilesThatAreDamagedAreNamed) {
-  const test::ScratchFolder scratch;
-  EXPECT_THAT([&] { read_json(scratch / "none.json"); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("none.json")));
-  touch(scratch / "bad.json");
-  EXPECT_THAT(
-      [&] { read_json(scratch / "bad.json"); },
-      ThrowsMessage<std::runtime_error>(AllOf(HasSubstr("bad.json"), HasSubstr("damaged"))));
-}
-
 }  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::runs

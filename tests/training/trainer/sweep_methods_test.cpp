@@ -1,12 +1,9 @@
-#include "training/trainer/sweep.h"
+#include "training/trainer/sweep_methods.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
-#include <string>
-
-#include "support/scratch_folder.h"
 
 namespace tamis::training {
 namespace {
@@ -16,7 +13,7 @@ using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
 TEST(Sweep, NamesOneMethodPerValue) {
-  const Sweep sweep = parse_sweep("bls-infobatch", "alpha=0.9,0.5,0");
+  const runs::Sweep sweep = parse_sweep("bls-infobatch", "alpha=0.9,0.5,0");
   EXPECT_EQ(sweep.option, "alpha");
   EXPECT_THAT(sweep.values, ElementsAre(0.0, 0.5, 0.9));
   const auto methods = sweep_methods(sweep, {});
@@ -41,24 +38,6 @@ TEST(Sweep, RefusesWhatItCannotVary) {
               ThrowsMessage<std::invalid_argument>(HasSubstr("has no option alpha")));
   EXPECT_THAT([] { sweep_methods(parse_sweep("bls-seta", "alpha=1"), {}); },
               ThrowsMessage<std::invalid_argument>(HasSubstr("alpha")));
-}
-
-TEST(Sweep, GrowsInItsFolder) {
-  const test::ScratchFolder scratch;
-  const Sweep first = parse_sweep("bls-infobatch", "alpha=0.5,0.9");
-  write_sweep(scratch.path(), extend_sweep(scratch.path(), first));
-  EXPECT_THAT(read_sweep(scratch.path()).values, ElementsAre(0.5, 0.9));
-  const Sweep second = parse_sweep("bls-infobatch", "alpha=0.7,0.9");
-  EXPECT_THAT(extend_sweep(scratch.path(), second).values, ElementsAre(0.5, 0.7, 0.9));
-  EXPECT_THAT(
-      [&] { extend_sweep(scratch.path(), parse_sweep("bls-seta", "alpha=0.7")); },
-      ThrowsMessage<std::runtime_error>(HasSubstr("holds a sweep of alpha of bls-infobatch")));
-}
-
-TEST(Sweep, IsMissedWhereThereIsNone) {
-  const test::ScratchFolder scratch;
-  EXPECT_THAT([&] { read_sweep(scratch.path()); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("holds no sweep (no sweep.json)")));
 }
 
 }  // namespace
