@@ -123,7 +123,7 @@ TEST(ReportFolders, MayHoldALineThatIsBeingWritten) {
   std::getline(std::ifstream(folder / "run/metrics.jsonl"), text, '\0');
   std::ofstream(folder / "run/metrics.jsonl") << text.substr(0, text.size() - 20);
   const json run = report_of({folder / "run"})["runs"][0];
-  EXPECT_EQ(run["metrics"]["samples"].size(), 3U);
+  EXPECT_EQ(run["epochs"]["samples"].size(), 3U);
   EXPECT_EQ(run["finished"], false);
 }
 

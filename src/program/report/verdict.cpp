@@ -118,7 +118,8 @@ std::string not_judged_sentence(const Findings& findings, const Summary& summary
 std::string allowance(const SummaryRow& row, const Summary& summary) {
   const bool is_higher_better = summary.metric.direction == runs::Direction::higher;
   const auto& worst = is_higher_better ? row.difference->low : row.difference->high;
-  if (!worst || *worst == 0.0 || summary.metric.is_better(*worst)) return {};
+  const bool allows_worse = worst && *worst != 0.0 && !summary.metric.is_better(*worst);
+  if (!row.difference->is_judged() || !allows_worse) return {};
   return fmt::format("; the interval still allows it to be worse by {}",
                      summary.format().distance(*worst));
 }

@@ -94,7 +94,7 @@ bool wait_for(const fs::path& path) {
 }
 
 std::vector<torch::Tensor> final_weights(const fs::path& run) {
-  const RunConfig config = RunFolder::read_config(run);
+  const RunConfig config = read_run_config(run);
   const DataSplits data = load_run_data(config.data);
   Trainer trainer(config, data, RunFolder::open(run));
   return test::weights_of(trainer);
@@ -143,7 +143,7 @@ TEST(TrainProgram, InterruptedBySignalsAndResumedGivesTheUninterruptedRun) {
     EXPECT_EQ(program.exit_code(), 128 + SIGTERM);
     EXPECT_THAT(program.output(), HasSubstr("tamis train --resume " + pieces));
   }
-  ASSERT_LT(RunFolder::read_metrics(pieces).size(), 3U) << "the signal came too late";
+  ASSERT_LT(runs::read_run(pieces).epochs.size(), 3U) << "the signal came too late";
   {
     Program program({"train", "--resume", pieces}, scratch / "output");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -153,8 +153,8 @@ TEST(TrainProgram, InterruptedBySignalsAndResumedGivesTheUninterruptedRun) {
   }
   EXPECT_EQ(run_program(scratch, {"train", "--resume", pieces}).exit_code, 0);
   EXPECT_TRUE(test::same_bits(final_weights(whole), final_weights(pieces)));
-  EXPECT_EQ(test::timeless(RunFolder::read_metrics(whole)),
-            test::timeless(RunFolder::read_metrics(pieces)));
+  EXPECT_EQ(test::timeless(runs::read_run(whole).epochs),
+            test::timeless(runs::read_run(pieces).epochs));
 }
 
 TEST(TrainProgram, KilledAtAnyMomentItGoesOnFromItsLastCheckpoint) {
@@ -177,7 +177,7 @@ TEST(TrainProgram, PrintsOneLinePerEpochAndTheResult) {
   const test::ScratchFolder scratch;
   const Answer answer = run_program(scratch, small_run(scratch / "run", "2"));
   EXPECT_EQ(answer.exit_code, 0);
-  EXPECT_THAT(answer.output, AllOf(HasSubstr("epoch 1/2  loss"), HasSubstr("epoch 2/2  loss"),
+  EXPECT_THAT(answer.output, AllOf(HasSubstr("epoch 1/2  test accuracy"), HasSubstr("epoch 2/2  test accuracy"),
                                    HasSubstr("test accuracy"), HasSubstr("spent on pruning")));
   EXPECT_EQ(answer.output.find('\x1b'), std::string::npos);
   auto arguments = small_run(scratch / "json", "1");
@@ -246,11 +246,14 @@ TEST(CompareProgram, InterruptedItContinuesAndEndsWithTheTable) {
   const Answer answer = run_program(scratch, arguments);
   EXPECT_EQ(answer.exit_code, 0);
   EXPECT_THAT(answer.output,
-              AllOf(HasSubstr("full seed 0  accuracy"), HasSubstr("(was done)"),
+              AllOf(HasSubstr("full seed 0  test accuracy"), HasSubstr("(was done)"),
                     HasSubstr("difference to full"), HasSubstr("2 seeds"), HasSubstr(out)));
-  EXPECT_EQ(read_json(fs::path(out) / "summary.json")["rows"].size(), 3U);
+  EXPECT_EQ(runs::read_json(fs::path(out) / "summary.json")["rows"].size(), 3U);
   const Answer again = run_program(scratch, {"compare", "--resume", out, "--json"});
   EXPECT_EQ(Json::parse(again.output)["rows"].size(), 3U);
+  const Answer other = run_program(
+      scratch, {"compare", "--command", "exit 3;", "--methods", "full", "--out", scratch / "c"});
+  EXPECT_EQ(other.exit_code, 3) << other.output;
 }
 
 }  // namespace
