@@ -105,7 +105,7 @@ void compare(const CompareArguments& arguments) {
   if (!arguments.comparison.resume.empty()) {
     const Comparison comparison =
         share(team, arguments.comparison.resume, [&] { return open_comparison(arguments); });
-    run(comparison, training::load_run_data(training::shared_config(comparison).data), arguments,
+    run(comparison, *training::load_run_data(training::shared_config(comparison).data), arguments,
         team);
     return;
   }
@@ -116,7 +116,7 @@ void compare(const CompareArguments& arguments) {
   const Comparison comparison = share(team, folder, [&plan = plan, &folder, &arguments] {
     return Comparison::create(folder, plan, arguments.comparison.existing());
   });
-  run(comparison, data, arguments, team);
+  run(comparison, *data, arguments, team);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ void resume(const SweepArguments& arguments) {
                                                        !arguments.vary.empty());
   runs::read_sweep(arguments.comparison.resume);  // a plain comparison is not a sweep
   const Comparison comparison = Comparison::open(arguments.comparison.resume);
-  show(comparison, training::load_run_data(training::shared_config(comparison).data), arguments);
+  show(comparison, *training::load_run_data(training::shared_config(comparison).data), arguments);
 }
 
 void sweep(const SweepArguments& arguments) {
@@ -71,7 +71,7 @@ void sweep(const SweepArguments& arguments) {
   const Sweep all = flags.overwrite ? values : runs::extend_sweep(folder, values);
   const Comparison comparison = Comparison::create(folder, plan, flags.existing());
   runs::write_sweep(folder, all);
-  show(comparison, data, arguments);
+  show(comparison, *data, arguments);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "base/agreement.h"
 #include "training/data/batch.h"
+#include "training/models/model.h"
 
 namespace tamis::training {
 
