@@ -10,9 +10,8 @@ inline constexpr std::string_view kFormerName = "winnow";
 // True if `found` is `wanted`, a format such as "tamis-run", or the same under the former name.
 constexpr bool is_format(std::string_view found, std::string_view wanted) {
   constexpr std::string_view kName = "tamis";
-  return found == wanted ||
-         (found.starts_with(kFormerName) && wanted.starts_with(kName) &&
-          found.substr(kFormerName.size()) == wanted.substr(kName.size()));
+  return found == wanted || (found.starts_with(kFormerName) && wanted.starts_with(kName) &&
+                             found.substr(kFormerName.size()) == wanted.substr(kName.size()));
 }
 
 }  // namespace tamis::detail

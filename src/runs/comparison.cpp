@@ -29,9 +29,8 @@ Json to_json(const ComparisonPlan& plan) {
     names.push_back(method.name);
     if (!method.settings.is_null()) pruning[method.name] = method.settings;
   }
-  return {{"format", kFormat},         {"format_version", kFormatVersion},
-          {"methods", names},          {"seeds", plan.seeds},
-          {"baseline", plan.baseline}, {"config", plan.shared},
+  return {{"format", kFormat},   {"format_version", kFormatVersion}, {"methods", names},
+          {"seeds", plan.seeds}, {"baseline", plan.baseline},        {"config", plan.shared},
           {"pruning", pruning}};
 }
 
@@ -104,8 +103,7 @@ void validate(const ComparisonPlan& plan) {
   for (const PlannedMethod& method : plan.methods) {
     require(!method.name.empty() && method.name.find('/') == std::string::npos, "methods",
             "names without a /, for folders are named after them", method.name);
-    require(names.insert(method.name).second, "methods", "there once each",
-            method.name + " twice");
+    require(names.insert(method.name).second, "methods", "there once each", method.name + " twice");
   }
   std::set<std::uint64_t> seeds;
   for (const std::uint64_t seed : plan.seeds) {
@@ -184,8 +182,8 @@ Comparison Comparison::create(const fs::path& path, const ComparisonPlan& plan,
   if (path.empty()) throw std::invalid_argument("the comparison's folder must have a name");
   const bool is_there = has_comparison(path);
   if (!is_there && fs::exists(path) && (!fs::is_directory(path) || !fs::is_empty(path))) {
-    throw std::runtime_error(fmt::format(
-        "{}: is there and holds no comparison; choose another folder", path.native()));
+    throw std::runtime_error(
+        fmt::format("{}: is there and holds no comparison; choose another folder", path.native()));
   }
   fs::create_directories(path);
   auto lock = std::make_unique<FolderLock>(path);
@@ -229,8 +227,7 @@ std::vector<PlannedRun> Comparison::runs() const {
 Summary Comparison::summarize() const {
   for (const PlannedRun& run : runs()) {
     if (!run.is_finished()) {
-      throw std::runtime_error(
-          fmt::format("{}: this run is not finished", run.folder.native()));
+      throw std::runtime_error(fmt::format("{}: this run is not finished", run.folder.native()));
     }
   }
   return runs::summarize(read_runs(path_, *plan_));

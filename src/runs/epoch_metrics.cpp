@@ -71,8 +71,7 @@ std::optional<ScoreHistogram> make_histogram(std::span<const float> scores) {
     high = std::max(high, static_cast<double>(score));
   }
   if (low > high) return std::nullopt;
-  ScoreHistogram histogram{
-      .low = low, .high = high, .counts = std::vector<std::uint64_t>(kBins)};
+  ScoreHistogram histogram{.low = low, .high = high, .counts = std::vector<std::uint64_t>(kBins)};
   const double bins_per_unit = high > low ? static_cast<double>(kBins) / (high - low) : 0.0;
   for (const float score : scores) {
     if (std::isnan(score)) continue;
@@ -122,8 +121,8 @@ EpochMetrics epoch_from_json(const Json& json, const std::vector<Metric>& metric
     epoch.prune_seconds = fields.amount("prune_seconds");
   }
   if (epoch.prune_seconds > epoch.train_seconds) {
-    refuse(source, "prune_seconds",
-           fmt::format("at most train_seconds ({})", epoch.train_seconds), epoch.prune_seconds);
+    refuse(source, "prune_seconds", fmt::format("at most train_seconds ({})", epoch.train_seconds),
+           epoch.prune_seconds);
   }
   if (fields.find("test_seconds") != nullptr) epoch.test_seconds = fields.amount("test_seconds");
   if (fields.find("score_histogram") != nullptr) {

@@ -46,8 +46,8 @@ std::vector<EpochMetrics> read_epochs(const fs::path& path, const Run& run) {
   for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string source = fmt::format("{}: line {}", path.native(), epochs.size() + 1);
     if (epochs.size() == run.num_epochs) {
-      throw std::runtime_error(fmt::format("{}: epochs of config.json is {}, got one more", source,
-                                           run.num_epochs));
+      throw std::runtime_error(
+          fmt::format("{}: epochs of config.json is {}, got one more", source, run.num_epochs));
     }
     const EpochMetrics epoch =
         epoch_from_json(parse_json(text.substr(begin, end - begin), source), run.metrics, source);

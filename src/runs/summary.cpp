@@ -126,10 +126,10 @@ std::vector<std::string> format_row(const SummaryRow& row, const Summary& summar
   if (has_interval) {
     const auto& d = row.difference;
     cells.push_back(!d ? "-"
-                    : d->low ? fmt::format("{} [{}, {}]", format.signed_number(d->mean),
-                                           format.signed_number(*d->low),
-                                           format.signed_number(*d->high))
-                             : format.signed_number(d->mean));
+                    : d->low
+                        ? fmt::format("{} [{}, {}]", format.signed_number(d->mean),
+                                      format.signed_number(*d->low), format.signed_number(*d->high))
+                        : format.signed_number(d->mean));
     cells.push_back(d ? verdict_text(*d, summary.metric) : "-");
   }
   cells.push_back(percent(row.pruned_share, 1));
@@ -154,10 +154,11 @@ std::string explain(const Summary& summary, std::size_t num_seeds, bool utf8) {
       "difference: {}paired by seed, with its {:.0f} % interval (Student). ",
       num_seeds, title, better, utf8 ? "±" : "+-",
       summary.metric.is_fraction() ? "in points, " : "", 100.0 * summary.confidence);
-  text += num_seeds < kLeastSeeds
-              ? fmt::format("not judged: that takes at least {} seeds.\n", kLeastSeeds)
-              : "within noise: the interval\nincludes 0, so these seeds show no difference; they do "
-                "not prove that there is none.\n";
+  text +=
+      num_seeds < kLeastSeeds
+          ? fmt::format("not judged: that takes at least {} seeds.\n", kLeastSeeds)
+          : "within noise: the interval\nincludes 0, so these seeds show no difference; they do "
+            "not prove that there is none.\n";
   return text;
 }
 

@@ -63,7 +63,10 @@ std::vector<Damage> damages() {
        "metrics[1]: name must be a name of its own"},
       {"Pruned", none, {{"pruned", 1001}}, "pruned must be at most data.num_train"},
       {"Epoch", none, {{"epoch", 2}}, "line 4: epoch must be 3"},
-      {"Loss", none, {{"values", {{"test_loss", "low"}}}}, R"(test_loss must be a number or null, got "low")"},
+      {"Loss",
+       none,
+       {{"values", {{"test_loss", "low"}}}},
+       R"(test_loss must be a number or null, got "low")"},
       {"Seconds", none, {{"train_seconds", -1}}, "train_seconds must be a finite number of at lea"},
       {"Overhead", none, {{"prune_seconds", 99}}, "prune_seconds must be at most train_seconds"},
       {"Histogram",
@@ -156,7 +159,8 @@ TEST(ReportFolders, MustBeWhatAComparisonSays) {
     return refused(compare);
   };
   EXPECT_THAT(refused_with({{"format", "tamis-run"}}), HasSubstr(R"(must be "tamis-compare")"));
-  EXPECT_THAT(refused_with({{"methods", {"full", "full"}}}), HasSubstr("methods must be there once each, got full twice"));
+  EXPECT_THAT(refused_with({{"methods", {"full", "full"}}}),
+              HasSubstr("methods must be there once each, got full twice"));
   EXPECT_THAT(refused_with({{"methods", {"ucb"}}, {"baseline", "ucb"}}),
               HasSubstr("none of its 3 runs is in the folder"));
   EXPECT_THAT(refused_with({{"seeds", json::array()}}), HasSubstr("seeds must be at least one"));
@@ -164,8 +168,7 @@ TEST(ReportFolders, MustBeWhatAComparisonSays) {
               HasSubstr("baseline must be one of the methods"));
   std::ofstream(compare / "compare.json") << good.dump();
   write_run(compare / "full-seed1", {.seed = 4});
-  EXPECT_THAT(refused(compare),
-              HasSubstr("full-seed1/config.json: seed must be 1, got 4"));
+  EXPECT_THAT(refused(compare), HasSubstr("full-seed1/config.json: seed must be 1, got 4"));
 }
 
 }  // namespace

@@ -29,8 +29,9 @@ TEST(ReportVerdict, SaysWithinNoiseIfTheIntervalIncludesZero) {
 
 TEST(ReportVerdict, SaysHowMuchASupportedDifferenceIs) {
   const std::string below = verdict_for({{0.91, 0.92, 0.90}, {0.890, 0.901, 0.881}});
-  EXPECT_THAT(below, HasSubstr("bls-infobatch is worse than full by 1.93 points (95 % interval 1.79 to "
-                               "2.08)."));
+  EXPECT_THAT(below,
+              HasSubstr("bls-infobatch is worse than full by 1.93 points (95 % interval 1.79 to "
+                        "2.08)."));
   EXPECT_THAT(below, HasSubstr("No method saved training time without being worse."));
   const std::string above = verdict_for({{0.91, 0.92, 0.90}, {0.930, 0.939, 0.919}});
   EXPECT_THAT(above, HasSubstr("bls-infobatch is better than full by 1.93 points"));
@@ -124,8 +125,10 @@ TEST(ReportVerdict, CallsADifferenceExactlyWhatItsIntervalSupports) {
     num_supported += is_supported ? 1 : 0;
     const std::string text = verdict_for({full, treated});
     EXPECT_EQ(text.find("within noise of full") == std::string::npos, is_supported) << text;
-    EXPECT_EQ(text.find("is worse than full") != std::string::npos, is_supported && mean < 0.0) << text;
-    EXPECT_EQ(text.find("is better than full") != std::string::npos, is_supported && mean > 0.0) << text;
+    EXPECT_EQ(text.find("is worse than full") != std::string::npos, is_supported && mean < 0.0)
+        << text;
+    EXPECT_EQ(text.find("is better than full") != std::string::npos, is_supported && mean > 0.0)
+        << text;
   }
   EXPECT_GT(num_supported, 5);
   EXPECT_LT(num_supported, 35);

@@ -42,13 +42,14 @@ std::vector<std::string> folders_of(const Comparison& comparison) {
 // What a training program would write, in the smallest form.
 void write_run(const PlannedRun& run, std::size_t num_epochs = 2, std::size_t num_done = 2) {
   const auto folder = RunFolder::create(run.folder, Existing::overwrite);
-  folder.write_config({{"format", kRunFormat},
-                       {"format_version", kRunVersion},
-                       {"method", {{"name", run.method->name}}},
-                       {"seed", run.seed},
-                       {"epochs", num_epochs},
-                       {"data", {{"name", "made-up"}, {"num_train", 10}}},
-                       {"metrics", {{{"name", "mAP"}, {"direction", "higher"}, {"headline", true}}}}});
+  folder.write_config(
+      {{"format", kRunFormat},
+       {"format_version", kRunVersion},
+       {"method", {{"name", run.method->name}}},
+       {"seed", run.seed},
+       {"epochs", num_epochs},
+       {"data", {{"name", "made-up"}, {"num_train", 10}}},
+       {"metrics", {{{"name", "mAP"}, {"direction", "higher"}, {"headline", true}}}}});
   std::vector<EpochMetrics> epochs;
   for (std::size_t e = 0; e < num_done; ++e) {
     epochs.push_back({.epoch = e, .samples = 10, .train_seconds = 1.0, .values = {{"mAP", 0.5}}});
@@ -108,8 +109,8 @@ TEST(Comparison, KeepsItsRunsWhenMethodsAndSeedsAreAdded) {
         Comparison::create(scratch / "c", plan_of({"full"}, {0}), Existing::refuse);
     write_run(comparison.runs()[0]);
   }
-  const auto comparison =
-      Comparison::create(scratch / "c", plan_of({"full", "seta:groups=3"}, {0, 1}), Existing::refuse);
+  const auto comparison = Comparison::create(
+      scratch / "c", plan_of({"full", "seta:groups=3"}, {0, 1}), Existing::refuse);
   EXPECT_EQ(comparison.runs().size(), 4U);
   EXPECT_TRUE(comparison.runs()[0].is_finished());
 }

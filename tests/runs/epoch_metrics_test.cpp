@@ -87,10 +87,9 @@ TEST(EpochMetrics, OfVersion1AreRead) {
 TEST(EpochMetrics, SayWhichLineIsDamaged) {
   Json json = to_json(some_metrics());
   json.erase("pruned");
-  EXPECT_THAT(
-      [&] { read(json); },
-      ::testing::ThrowsMessage<std::runtime_error>(
-          ::testing::AllOf(::testing::HasSubstr("line 3"), ::testing::HasSubstr("pruned"))));
+  EXPECT_THAT([&] { read(json); },
+              ::testing::ThrowsMessage<std::runtime_error>(::testing::AllOf(
+                  ::testing::HasSubstr("line 3"), ::testing::HasSubstr("pruned"))));
 }
 
 }  // namespace

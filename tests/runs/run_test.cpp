@@ -69,15 +69,17 @@ TEST(Run, MustGiveTheHeadlineAfterTheLastEpoch) {
   const std::string end = R"(, "samples": 100, "pruned": 0, "train_seconds": 9, "values": {}})";
   write(scratch, kSmallest, "{\"epoch\": 0" + end + "\n{\"epoch\": 1" + end + "\n");
   EXPECT_THAT([&] { read_run(scratch.path()); },
-              ThrowsMessage<std::runtime_error>(HasSubstr(
-                  "line 2: values: mAP must be a finite number after the last epoch")));
+              ThrowsMessage<std::runtime_error>(
+                  HasSubstr("line 2: values: mAP must be a finite number after the last epoch")));
 }
 
 // As the program wrote it when accuracy was wired in and it had another name.
 TEST(Run, OfVersion1AndTheFormerNameIsRead) {
   const test::ScratchFolder scratch;
   const std::string format(detail::kFormerName);
-  write(scratch, R"({"format": ")" + format + R"(-run", "format_version": 1, "name": "bls-seta", "method": "bls-seta",
+  write(scratch,
+        R"({"format": ")" + format +
+            R"(-run", "format_version": 1, "name": "bls-seta", "method": "bls-seta",
     "data": {"name": "fashion-mnist", "data_dir": "", "num_train": 60000},
     "model": {"name": "small-cnn", "width": 1.0, "parameters": 105866},
     "training": {"epochs": 1, "batch_size": 128, "seed": 7, "threads": 2},

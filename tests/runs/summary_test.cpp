@@ -136,28 +136,27 @@ TEST(Summary, OfOneSeedHasNoIntervalAndSaysSo) {
 }
 
 TEST(Summary, OfTwoSeedsJudgesNothing) {
-  const Summary summary =
-      summary_of({method("full", {run_of(0.90, 10.0), run_of(0.90, 10.0)}),
-                  method("seta", {run_of(0.50, 8.0), run_of(0.50, 8.0)})});
+  const Summary summary = summary_of({method("full", {run_of(0.90, 10.0), run_of(0.90, 10.0)}),
+                                      method("seta", {run_of(0.50, 8.0), run_of(0.50, 8.0)})});
   EXPECT_FALSE(summary.rows[1].difference->is_supported);
-  EXPECT_THAT(format_summary(summary, true),
-              AllOf(HasSubstr("not judged"), HasSubstr("at least 3 seeds"), Not(HasSubstr("worse"))));
+  EXPECT_THAT(
+      format_summary(summary, true),
+      AllOf(HasSubstr("not judged"), HasSubstr("at least 3 seeds"), Not(HasSubstr("worse"))));
 }
 
 TEST(Summary, CountsFinishedRunsAndSharedSeedsOnly) {
   std::vector<runs::Run> seta = {run_of(0.92, 10.0), run_of(0.1, 10.0), run_of(0.93, 10.0)};
   seta[1].num_epochs = 2;
-  const Summary summary = summary_of(
-      {method("full", {run_of(0.90, 10.0), run_of(0.91, 10.0)}), method("seta", seta)});
+  const Summary summary =
+      summary_of({method("full", {run_of(0.90, 10.0), run_of(0.91, 10.0)}), method("seta", seta)});
   EXPECT_EQ(summary.rows[1].runs.size(), 2U);
   EXPECT_EQ(summary.rows[1].difference->num_pairs, 1U);
   EXPECT_NEAR(summary.rows[1].difference->mean, 0.02, 1e-12);
 }
 
 TEST(Summary, HasTheFieldsThatOtherToolsRead) {
-  const Json json =
-      to_json(summary_of({method("full", {run_of(0.90, 10.0), run_of(0.91, 10.0)}),
-                          method("seta", {run_of(0.91, 6.0), run_of(0.92, 6.0)})}));
+  const Json json = to_json(summary_of({method("full", {run_of(0.90, 10.0), run_of(0.91, 10.0)}),
+                                        method("seta", {run_of(0.91, 6.0), run_of(0.92, 6.0)})}));
   EXPECT_EQ(json["confidence"], 0.95);
   EXPECT_EQ(json["metric"]["name"], "accuracy");
   const Json& row = json["rows"][1];
@@ -188,9 +187,9 @@ TEST(Summary, WritesNumbersInTheUnitOfTheMetric) {
 }
 
 TEST(Summary, ColumnsAreAlignedWithAndWithoutUtf8) {
-  const Summary summary = summary_of(
-      {method("full", {run_of(0.90, 10.0), run_of(0.91, 10.0)}),
-       method("random-dynamic", {run_of(0.91, 6.0, 0.25), run_of(0.92, 6.0, 0.25)})});
+  const Summary summary =
+      summary_of({method("full", {run_of(0.90, 10.0), run_of(0.91, 10.0)}),
+                  method("random-dynamic", {run_of(0.91, 6.0, 0.25), run_of(0.92, 6.0, 0.25)})});
   for (const bool utf8 : {true, false}) {
     const std::string text = format_summary(summary, utf8);
     EXPECT_EQ(text.find("±") != std::string::npos, utf8);

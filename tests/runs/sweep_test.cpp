@@ -30,14 +30,16 @@ TEST(Sweep, GrowsInItsFolder) {
   const Sweep second{"bls-infobatch", "alpha", {0.7, 0.9}};
   EXPECT_THAT(extend_sweep(scratch.path(), second).values, ElementsAre(0.5, 0.7, 0.9));
   EXPECT_THAT(
-      [&] { extend_sweep(scratch.path(), {"bls-seta", "alpha", {0.7}}); },
+      [&] {
+        extend_sweep(scratch.path(), {"bls-seta", "alpha", {0.7}});
+      },
       ThrowsMessage<std::runtime_error>(HasSubstr("holds a sweep of alpha of bls-infobatch")));
 }
 
 TEST(Sweep, OfTheFormerNameIsRead) {
   const test::ScratchFolder scratch;
-  std::ofstream(scratch / "sweep.json") << R"({"format": ")" << detail::kFormerName
-                                        << R"(-sweep", "format_version": 1,
+  std::ofstream(scratch / "sweep.json")
+      << R"({"format": ")" << detail::kFormerName << R"(-sweep", "format_version": 1,
       "method": "bls-seta", "option": "alpha", "values": [0.5]})";
   EXPECT_THAT(read_sweep(scratch.path()).values, ElementsAre(0.5));
 }

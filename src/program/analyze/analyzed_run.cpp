@@ -30,8 +30,7 @@ RunFacts read_facts(const fs::path& folder) {
   RunFacts facts{.name = folder.lexically_normal().string()};
   if (runs::is_run(folder)) {
     const runs::Run run = runs::read_run(folder);
-    facts.name =
-        fmt::format("{} on {}", run.method, run.config["data"]["name"].get<std::string>());
+    facts.name = fmt::format("{} on {}", run.method, run.config["data"]["name"].get<std::string>());
   }
   if (const fs::path path = folder / "pruner.safetensors"; fs::exists(path)) {
     facts.pruner = Pruner::from_file(path);

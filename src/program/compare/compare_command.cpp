@@ -143,9 +143,12 @@ void CommandFlags::add(CLI::App& app) {
 
 std::string describe_command() {
   return "With --command any program trains: it is called as COMMAND --method M --seed S --out\n"
-         "FOLDER and writes config.json and metrics.jsonl into FOLDER, as docs/run_folder.md says.\n"
-         "If FOLDER holds a run that was interrupted, the program continues it or starts it again.\n"
-         "What it prints goes to FOLDER.out and FOLDER.err. If it fails, tamis shows the last lines\n"
+         "FOLDER and writes config.json and metrics.jsonl into FOLDER, as docs/run_folder.md "
+         "says.\n"
+         "If FOLDER holds a run that was interrupted, the program continues it or starts it "
+         "again.\n"
+         "What it prints goes to FOLDER.out and FOLDER.err. If it fails, tamis shows the last "
+         "lines\n"
          "of its errors and exits with its exit code.\n";
 }
 

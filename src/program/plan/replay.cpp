@@ -24,12 +24,12 @@ namespace tamis::program {
 
 namespace {
 
+using nlohmann::ordered_json;
 using runs::array_member;
 using runs::get_float_or_null;
 using runs::get_whole;
 using runs::member;
 using runs::refuse;
-using nlohmann::ordered_json;
 
 struct ReplayArguments {
   std::string trace;

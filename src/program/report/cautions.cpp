@@ -73,8 +73,8 @@ std::string disagreement(const Comparison& comparison) {
   for (const Json& stored : comparison.stored_rows) {
     const Json label = stored.is_object() ? stored.value("method", Json()) : Json();
     const auto& rows = comparison.summary.rows;
-    const auto row = std::find_if(rows.begin(), rows.end(),
-                                  [&](const auto& one) { return label == one.label; });
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return label == one.label; });
     if (row == rows.end()) return fmt::format("it has a row for {}", label.dump());
     const Json computed = runs::to_json(*row).flatten();
     const Json figures = stored.flatten();

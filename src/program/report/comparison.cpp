@@ -73,8 +73,7 @@ Comparison read_comparison_folder(const fs::path& folder) {
                                          comparison.table.missing.front()));
   }
   if (const fs::path summary = folder / runs::kSummaryFile; fs::exists(summary)) {
-    comparison.stored_rows =
-        runs::array_member(runs::read_json(summary), "rows", summary.native());
+    comparison.stored_rows = runs::array_member(runs::read_json(summary), "rows", summary.native());
   }
   if (fs::exists(folder / runs::kSweepFile)) {
     comparison.sweep = read_sweep(folder, comparison.table.methods);
@@ -145,9 +144,8 @@ void label_methods(RunTable& table) {
     // With two kinds of full run, neither is what all others are to be measured against.
     if (name == kFull && variants.size() == 1) table.baseline = kFull;
   }
-  std::stable_partition(table.methods.begin(), table.methods.end(), [&](const MethodRuns& method) {
-    return method.label == table.baseline;
-  });
+  std::stable_partition(table.methods.begin(), table.methods.end(),
+                        [&](const MethodRuns& method) { return method.label == table.baseline; });
 }
 
 std::vector<Comparison> compare_loose_runs(std::vector<Run> loose) {

@@ -35,7 +35,8 @@ ordered_json column(const Run& run, Value value) {
 ordered_json epochs_json(const Run& run) {
   ordered_json values = ordered_json::object();
   for (const runs::Metric& metric : run.metrics) {
-    values[metric.name] = column(run, [&](const EpochMetrics& epoch) { return epoch.value(metric); });
+    values[metric.name] =
+        column(run, [&](const EpochMetrics& epoch) { return epoch.value(metric); });
   }
   return {{"samples", column(run, [](const auto& epoch) { return epoch.samples; })},
           {"pruned", column(run, [](const auto& epoch) { return epoch.pruned; })},

@@ -62,23 +62,19 @@ std::vector<std::string> labels_of(const Rows& rows) {
   return labels;
 }
 
-const char* is_or_are(const Rows& rows) {
-  return rows.size() == 1 ? "is" : "are";
-}
+const char* is_or_are(const Rows& rows) { return rows.size() == 1 ? "is" : "are"; }
 
 std::string setting_sentence(const Comparison& comparison, const SummaryRow& baseline) {
   const auto& methods = comparison.table.methods;
-  const auto method = std::find_if(methods.begin(), methods.end(), [&](const auto& one) {
-    return one.label == baseline.label;
-  });
+  const auto method = std::find_if(methods.begin(), methods.end(),
+                                   [&](const auto& one) { return one.label == baseline.label; });
   const runs::Run& run = method->runs.front();
   const runs::Json model = run.config.value("model", runs::Json::object());
-  return fmt::format("On {}{}, {} and {}, {} reached a {} of {}.",
-                     run.config["data"]["name"].get<std::string>(),
-                     model.empty() ? "" : " with " + model["name"].get<std::string>(),
-                     counted(run.num_epochs, "epoch"), counted(baseline.runs.size(), "seed"),
-                     baseline.label, comparison.summary.metric.title(),
-                     comparison.summary.format().value(*baseline.mean));
+  return fmt::format(
+      "On {}{}, {} and {}, {} reached a {} of {}.", run.config["data"]["name"].get<std::string>(),
+      model.empty() ? "" : " with " + model["name"].get<std::string>(),
+      counted(run.num_epochs, "epoch"), counted(baseline.runs.size(), "seed"), baseline.label,
+      comparison.summary.metric.title(), comparison.summary.format().value(*baseline.mean));
 }
 
 std::string noise_sentence(const Findings& findings) {
@@ -106,8 +102,7 @@ std::string not_judged_sentence(const Findings& findings, const Summary& summary
   for (const SummaryRow* row : findings.not_judged) {
     std::string number = format.signed_number(row->difference->mean);
     if (number.front() == '-') number.replace(0, 1, "−");
-    parts.push_back(
-        fmt::format("{} {}{}{}", row->label, number, unit.empty() ? "" : " ", unit));
+    parts.push_back(fmt::format("{} {}{}{}", row->label, number, unit.empty() ? "" : " ", unit));
   }
   return fmt::format(
       "With fewer than three seeds a difference to {} cannot be told from noise: {}.",
@@ -164,12 +159,11 @@ std::vector<std::string> without_baseline(const Summary& summary) {
     }
   }
   if (values.empty()) return {"No run has finished yet, so there is nothing to compare."};
-  return {summary.baseline.empty()
-              ? "There is no run on the full data to compare with, so no difference is judged."
-              : fmt::format("{} has not finished, so no difference is judged yet.",
-                            summary.baseline),
-          fmt::format("Mean {} after the last epoch: {}.", summary.metric.title(),
-                      enumerate(values))};
+  return {
+      summary.baseline.empty()
+          ? "There is no run on the full data to compare with, so no difference is judged."
+          : fmt::format("{} has not finished, so no difference is judged yet.", summary.baseline),
+      fmt::format("Mean {} after the last epoch: {}.", summary.metric.title(), enumerate(values))};
 }
 
 }  // namespace

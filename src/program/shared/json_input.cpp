@@ -52,4 +52,4 @@ std::vector<std::int32_t> read_labels(const std::string& path) {
   return labels;
 }
 
-}  // namespace tamis::runs
+}  // namespace tamis::program

@@ -88,8 +88,7 @@ Comparison share(const training::Team& team, const std::string& path,
 }
 
 bool uses_command(const CompareArguments& arguments) {
-  return !arguments.command.command.empty() ||
-         is_command_comparison(arguments.comparison.resume);
+  return !arguments.command.command.empty() || is_command_comparison(arguments.comparison.resume);
 }
 
 void compare(const CompareArguments& arguments) {

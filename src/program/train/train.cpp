@@ -31,8 +31,8 @@ namespace tamis::program {
 
 namespace {
 
-using training::RunConfig;
 using runs::RunFolder;
+using training::RunConfig;
 
 struct TrainArguments {
   TrainingFlags flags;

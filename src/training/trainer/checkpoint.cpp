@@ -100,17 +100,17 @@ FileNames new_names(const fs::path& folder, bool is_final) {
 }
 
 Json to_json(const CheckpointState& state, const FileNames& names, std::uint32_t model_checksum) {
-  return {{"format", kFormat},
-          {"format_version", kFormatVersion},
-          {"number", names.number},
-          {"model", names.model},
-          {"model_crc32c", model_checksum},
-          {"pruner", names.pruner},
-          {"step", state.step},
-          {"epochs_done", state.epochs_done},
-          {"running", to_json(state.running)},
-          {"last_metrics",
-           state.last_metrics ? runs::to_json(*state.last_metrics) : Json(nullptr)}};
+  return {
+      {"format", kFormat},
+      {"format_version", kFormatVersion},
+      {"number", names.number},
+      {"model", names.model},
+      {"model_crc32c", model_checksum},
+      {"pruner", names.pruner},
+      {"step", state.step},
+      {"epochs_done", state.epochs_done},
+      {"running", to_json(state.running)},
+      {"last_metrics", state.last_metrics ? runs::to_json(*state.last_metrics) : Json(nullptr)}};
 }
 
 // The state, and the parts restored.

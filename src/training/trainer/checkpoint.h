@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "tamis/distributed_pruner.h"
 #include "runs/epoch_metrics.h"
+#include "tamis/distributed_pruner.h"
 #include "training/trainer/running_epoch.h"
 
 namespace tamis::training {

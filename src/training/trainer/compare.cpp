@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 RunFolder open_or_create(const fs::path& path) {
   return runs::is_run(path) ? RunFolder::open(path)
-                                 : RunFolder::create(path, RunFolder::Existing::refuse);
+                            : RunFolder::create(path, RunFolder::Existing::refuse);
 }
 
 // Rank 0 has the folder, the others join it.

@@ -16,11 +16,11 @@ constexpr double kSecondsBetween = 0.1;
 }  // namespace
 
 std::string format_step(const StepInfo& step, std::uint64_t num_epochs) {
-  return fmt::format(
-      "epoch {}/{}  step {}/{}  loss {:.4f}  accuracy {:.1f} %  pruned {:.1f} %  {}",
-      step.epoch + 1, num_epochs, step.running.steps, step.num_steps, step.running.mean_loss(),
-      100.0 * step.running.accuracy(), 100.0 * step.pruned_share,
-      runs::format_speed(step.running.samples, step.running.train_seconds));
+  return fmt::format("epoch {}/{}  step {}/{}  loss {:.4f}  accuracy {:.1f} %  pruned {:.1f} %  {}",
+                     step.epoch + 1, num_epochs, step.running.steps, step.num_steps,
+                     step.running.mean_loss(), 100.0 * step.running.accuracy(),
+                     100.0 * step.pruned_share,
+                     runs::format_speed(step.running.samples, step.running.train_seconds));
 }
 
 ProgressLine::ProgressLine(ProgressOptions options, Write live, Write lines)
@@ -51,8 +51,7 @@ void ProgressLine::on_epoch(const runs::EpochMetrics& metrics) {
   if (!options_.epoch_lines) return;
   clear();
   lines_(options_.prefix +
-         runs::format_epoch(metrics, runs::classification_metrics(), options_.num_epochs) +
-         "\n");
+         runs::format_epoch(metrics, runs::classification_metrics(), options_.num_epochs) + "\n");
 }
 
 void ProgressLine::clear() {

@@ -46,8 +46,8 @@ class CompareCommand : public ::testing::Test {
   CompareCommand() { folder_.write("train.sh", kTrainer); }
 
   Arguments arguments(const Arguments& more = {}) const {
-    Arguments all = {"compare", "--command", "exec sh " + folder_.at("train.sh"),
-                     "--out",   folder_.at("c")};
+    Arguments all = {"compare", "--command", "exec sh " + folder_.at("train.sh"), "--out",
+                     folder_.at("c")};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -95,10 +95,9 @@ TEST_F(CompareCommand, PassesAFailureThrough) {
   before("[ $method = ucb ] && { echo line 1 >&2; echo no such data >&2; exit 3; }");
   const Outcome outcome = compare({"--methods", "full", "ucb", "--seeds", "0"});
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_THAT(outcome.err,
-              AllOf(HasSubstr("line 1\nno such data\n"),
-                    HasSubstr("tamis: ucb seed 0: the program ended with exit code 3"),
-                    HasSubstr("ucb-seed0.err")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("line 1\nno such data\n"),
+                                 HasSubstr("tamis: ucb seed 0: the program ended with exit code 3"),
+                                 HasSubstr("ucb-seed0.err")));
   before("");
   EXPECT_EQ(compare({"--methods", "full", "ucb", "--seeds", "0"}).code, 0);
   EXPECT_THAT(calls(), ElementsAre("full 0", "ucb 0", "ucb 0"));

@@ -18,9 +18,8 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using Existing = RunFolder::Existing;
 
-runs::ComparisonPlan tiny_plan(const std::vector<std::string>& methods = {"full",
-                                                                            "bls-infobatch"},
-                                 std::vector<std::uint64_t> seeds = {0, 1}) {
+runs::ComparisonPlan tiny_plan(const std::vector<std::string>& methods = {"full", "bls-infobatch"},
+                               std::vector<std::uint64_t> seeds = {0, 1}) {
   RunConfig shared = test::tiny_config();
   shared.training.epochs = 3;
   std::vector<Method> parsed;
@@ -86,7 +85,8 @@ TEST(Comparison, ContinuesWhereItWasInterrupted) {
     auto comparison = pieces % 2 == 0
                           ? runs::Comparison::create(scratch / "c", tiny_plan(), Existing::refuse)
                           : runs::Comparison::open(scratch / "c");
-    finished = run_comparison(comparison, test::tiny_data(), piece, test::stop_after(13)) == Outcome::finished;
+    finished = run_comparison(comparison, test::tiny_data(), piece, test::stop_after(13)) ==
+               Outcome::finished;
     EXPECT_EQ(fs::exists(scratch / "c" / "summary.json"), finished);
     for (const std::string& run : piece.made) ++times_made[run];
   }

@@ -177,8 +177,9 @@ TEST(TrainProgram, PrintsOneLinePerEpochAndTheResult) {
   const test::ScratchFolder scratch;
   const Answer answer = run_program(scratch, small_run(scratch / "run", "2"));
   EXPECT_EQ(answer.exit_code, 0);
-  EXPECT_THAT(answer.output, AllOf(HasSubstr("epoch 1/2  test accuracy"), HasSubstr("epoch 2/2  test accuracy"),
-                                   HasSubstr("test accuracy"), HasSubstr("spent on pruning")));
+  EXPECT_THAT(answer.output,
+              AllOf(HasSubstr("epoch 1/2  test accuracy"), HasSubstr("epoch 2/2  test accuracy"),
+                    HasSubstr("test accuracy"), HasSubstr("spent on pruning")));
   EXPECT_EQ(answer.output.find('\x1b'), std::string::npos);
   auto arguments = small_run(scratch / "json", "1");
   arguments.emplace_back("--json");

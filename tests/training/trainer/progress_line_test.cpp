@@ -52,9 +52,7 @@ struct Output {
   }
 };
 
-std::string epoch_line() {
-  return runs::format_epoch(epoch(), runs::classification_metrics(), 16);
-}
+std::string epoch_line() { return runs::format_epoch(epoch(), runs::classification_metrics(), 16); }
 
 TEST(ProgressLine, ShowsEpochStepLossAccuracyPrunedShareAndSpeed) {
   EXPECT_EQ(

@@ -46,8 +46,7 @@ TEST(Trainer, LearnsAndPrunesAndSaysSo) {
   EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
   const auto& metrics = trainer.metrics();
   ASSERT_EQ(metrics.size(), 6U);
-  EXPECT_LT(metrics.back().values.at("train_loss"),
-            0.5 * metrics.front().values.at("train_loss"));
+  EXPECT_LT(metrics.back().values.at("train_loss"), 0.5 * metrics.front().values.at("train_loss"));
   EXPECT_GT(metrics.back().values.at("test_accuracy"), 0.9);
   EXPECT_EQ(metrics[0].pruned, 0U);  // nothing is scored yet
   EXPECT_GT(metrics[2].pruned, 10U);
