@@ -21,13 +21,13 @@ namespace fs = std::filesystem;
 constexpr const char* kBatchLoss = "batch-loss";
 
 // What config.json and the saved state of a run tell; a recording alone has neither.
-struct RunFacts {
+struct SavedRun {
   std::string name;
   std::optional<Pruner> pruner = std::nullopt;  // as the run left it
 };
 
-RunFacts read_facts(const fs::path& folder) {
-  RunFacts facts{.name = folder.lexically_normal().string()};
+SavedRun read_facts(const fs::path& folder) {
+  SavedRun facts{.name = folder.lexically_normal().string()};
   if (runs::is_run(folder)) {
     const runs::Run run = runs::read_run(folder);
     facts.name = fmt::format("{} on {}", run.method, run.config["data"]["name"].get<std::string>());
@@ -121,7 +121,7 @@ AnalyzedRun analyze_run(const AnalyzeOptions& options) {
                                          options.run.native()));
   }
   const Recording recording(options.run);
-  const RunFacts facts = read_facts(options.run);
+  const SavedRun facts = read_facts(options.run);
   const RecordedVisits visits = read_visits(recording);
   AnalyzedRun run{.name = facts.name,
                   .num_samples = recording.num_samples(),

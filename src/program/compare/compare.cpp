@@ -12,7 +12,7 @@ namespace tamis::program {
 
 namespace {
 
-struct CompareArguments {
+struct CommandArguments {
   CommandFlags command;
   ComparisonFlags comparison;
   std::vector<std::string> methods;
@@ -21,7 +21,7 @@ struct CompareArguments {
 }  // namespace
 
 void add_compare(CLI::App& program) {
-  auto arguments = std::make_shared<CompareArguments>();
+  auto arguments = std::make_shared<CommandArguments>();
   CLI::App& command = *program.add_subcommand(
       "compare", "Train with several methods and seeds, and compare them fairly");
   arguments->command.add(command);

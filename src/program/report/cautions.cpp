@@ -68,7 +68,7 @@ bool differs(const Json& stored, const Json& computed) {
 }
 
 // "" if summary.json, as far as there is one, agrees with the rows; else what differs first.
-std::string disagreement(const Comparison& comparison) {
+std::string disagreement(const ReportComparison& comparison) {
   if (!comparison.stored_rows.is_array()) return {};
   for (const Json& stored : comparison.stored_rows) {
     const Json label = stored.is_object() ? stored.value("method", Json()) : Json();
@@ -92,7 +92,7 @@ std::string disagreement(const Comparison& comparison) {
 
 }  // namespace
 
-std::vector<std::string> cautions(const Comparison& comparison,
+std::vector<std::string> cautions(const ReportComparison& comparison,
                                   const std::vector<Setting>& settings) {
   std::vector<std::string> texts = {unfinished(comparison.table), unequal(settings)};
   if (!have_equal_speed(settings)) {

@@ -35,7 +35,7 @@ void sort_by_seed(std::vector<Run>& runs) {
       twice->folder.native(), std::next(twice)->folder.native(), twice->method, twice->seed));
 }
 
-void complete(Comparison& comparison) {
+void complete(ReportComparison& comparison) {
   for (const MethodRuns& method : comparison.table.methods) {
     if (method.runs.empty() || !comparison.name.empty()) continue;
     comparison.name = runs::describe_task(method.runs.front().config);
@@ -58,8 +58,8 @@ Json read_sweep(const fs::path& folder, const std::vector<MethodRuns>& rows) {
   return {{"method", sweep.method}, {"option", sweep.option}, {"points", points}};
 }
 
-Comparison read_comparison_folder(const fs::path& folder) {
-  Comparison comparison;
+ReportComparison read_comparison_folder(const fs::path& folder) {
+  ReportComparison comparison;
   comparison.table = runs::read_runs(folder, runs::read_plan(folder));
   bool has_run = false;
   for (MethodRuns& method : comparison.table.methods) {
@@ -148,8 +148,8 @@ void label_methods(RunTable& table) {
                         [&](const MethodRuns& method) { return method.label == table.baseline; });
 }
 
-std::vector<Comparison> compare_loose_runs(std::vector<Run> loose) {
-  std::vector<Comparison> comparisons;
+std::vector<ReportComparison> compare_loose_runs(std::vector<Run> loose) {
+  std::vector<ReportComparison> comparisons;
   std::map<std::string, std::size_t> by_task;
   std::map<std::string, std::size_t> by_identity;
   for (Run& run : loose) {
@@ -162,7 +162,7 @@ std::vector<Comparison> compare_loose_runs(std::vector<Run> loose) {
     if (is_first) methods.emplace_back();
     methods[variant->second].runs.push_back(std::move(run));
   }
-  for (Comparison& comparison : comparisons) {
+  for (ReportComparison& comparison : comparisons) {
     for (MethodRuns& method : comparison.table.methods) sort_by_seed(method.runs);
     label_methods(comparison.table);
     complete(comparison);
@@ -172,8 +172,8 @@ std::vector<Comparison> compare_loose_runs(std::vector<Run> loose) {
 
 }  // namespace
 
-std::vector<Comparison> read_comparisons(const std::vector<std::string>& folders) {
-  std::vector<Comparison> comparisons;
+std::vector<ReportComparison> read_comparisons(const std::vector<std::string>& folders) {
+  std::vector<ReportComparison> comparisons;
   std::vector<Run> loose;
   std::set<fs::path> seen;
   for (const std::string& name : folders) {
@@ -193,7 +193,7 @@ std::vector<Comparison> read_comparisons(const std::vector<std::string>& folders
           name));
     }
   }
-  std::vector<Comparison> more = compare_loose_runs(std::move(loose));
+  std::vector<ReportComparison> more = compare_loose_runs(std::move(loose));
   std::move(more.begin(), more.end(), std::back_inserter(comparisons));
   return comparisons;
 }

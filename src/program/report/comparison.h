@@ -9,7 +9,7 @@
 
 namespace tamis::program {
 
-struct Comparison {
+struct ReportComparison {
   std::string name;
   runs::RunTable table;
   runs::Summary summary;
@@ -32,7 +32,7 @@ struct Setting {
 // data set and headline metric, where runs with the same method and settings but for the seed are
 // one method. A folder that is named twice counts once. Throws std::runtime_error if a folder is
 // neither, breaks its format, or repeats a seed of the same method and settings.
-std::vector<Comparison> read_comparisons(const std::vector<std::string>& folders);
+std::vector<ReportComparison> read_comparisons(const std::vector<std::string>& folders);
 
 // Everything in config.json but names and seeds, in the order of the file's groups.
 std::vector<Setting> settings_of(const runs::RunTable& table);

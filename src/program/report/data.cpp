@@ -97,7 +97,7 @@ ordered_json setting_json(const Setting& setting) {
 }
 
 // All metrics of the runs, the headline first.
-ordered_json metrics_json(const Comparison& comparison) {
+ordered_json metrics_json(const ReportComparison& comparison) {
   std::vector<runs::Metric> metrics = {comparison.summary.metric};
   for (const runs::MethodRuns& method : comparison.table.methods) {
     for (const Run& run : method.runs) {
@@ -114,7 +114,7 @@ ordered_json metrics_json(const Comparison& comparison) {
   return all;
 }
 
-ordered_json comparison_json(const Comparison& comparison) {
+ordered_json comparison_json(const ReportComparison& comparison) {
   const std::vector<Setting> settings = settings_of(comparison.table);
   ordered_json rows = ordered_json::array();
   for (const runs::SummaryRow& row : comparison.summary.rows) rows.push_back(runs::to_json(row));
@@ -137,9 +137,9 @@ ordered_json comparison_json(const Comparison& comparison) {
           {"runs", all_runs}};
 }
 
-std::string default_title(const std::vector<Comparison>& comparisons) {
+std::string default_title(const std::vector<ReportComparison>& comparisons) {
   std::vector<std::string> names;
-  for (const Comparison& comparison : comparisons) {
+  for (const ReportComparison& comparison : comparisons) {
     if (std::find(names.begin(), names.end(), comparison.name) == names.end()) {
       names.push_back(comparison.name);
     }
@@ -192,9 +192,9 @@ std::string script_json(const ordered_json& document) {
 }  // namespace
 
 ordered_json report_document(const std::vector<std::string>& folders, const std::string& title) {
-  const std::vector<Comparison> comparisons = read_comparisons(folders);
+  const std::vector<ReportComparison> comparisons = read_comparisons(folders);
   ordered_json all = ordered_json::array();
-  for (const Comparison& comparison : comparisons) all.push_back(comparison_json(comparison));
+  for (const ReportComparison& comparison : comparisons) all.push_back(comparison_json(comparison));
   return {{"format", "tamis-report"},
           {"format_version", 2},
           {"title", title.empty() ? default_title(comparisons) : title},

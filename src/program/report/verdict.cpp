@@ -64,7 +64,7 @@ std::vector<std::string> labels_of(const Rows& rows) {
 
 const char* is_or_are(const Rows& rows) { return rows.size() == 1 ? "is" : "are"; }
 
-std::string setting_sentence(const Comparison& comparison, const SummaryRow& baseline) {
+std::string setting_sentence(const ReportComparison& comparison, const SummaryRow& baseline) {
   const auto& methods = comparison.table.methods;
   const auto method = std::find_if(methods.begin(), methods.end(),
                                    [&](const auto& one) { return one.label == baseline.label; });
@@ -177,7 +177,7 @@ std::string enumerate(const std::vector<std::string>& names) {
   return text;
 }
 
-std::vector<std::string> verdict(const Comparison& comparison) {
+std::vector<std::string> verdict(const ReportComparison& comparison) {
   const Summary& summary = comparison.summary;
   const Findings findings = sort_findings(summary);
   if (findings.baseline == nullptr) return without_baseline(summary);

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "program/shared/arguments.h"
-#include "tamis/libtorch/process_group.h"
 #include "tamis/registry.h"
 #include "training/data/known_data.h"
 #include "training/models/model_names.h"
+#include "training/trainer/team.h"
 
 namespace tamis::program {
 
@@ -281,10 +281,8 @@ TrainingChoice TrainingFlags::choose(const training::Preset* base) const {
   TrainingChoice choice;
   // Not torch's own default, which takes two processors of a virtual machine for one.
   choice.config.training.threads = std::max(1U, std::thread::hardware_concurrency());
-  if (const auto group = libtorch::process_group_from_environment()) {
-    choice.config.training.threads =
-        std::max<std::uint64_t>(1, choice.config.training.threads / group->num_here);
-  }
+  choice.config.training.threads = std::max<std::uint64_t>(
+      1, choice.config.training.threads / training::num_processes_here());
   if (const training::Preset* const preset = preset_ != nullptr ? preset_ : base) {
     const std::uint64_t threads = choice.config.training.threads;
     choice = {.config = preset->config, .options = preset->options};
