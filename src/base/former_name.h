@@ -1,17 +1,17 @@
-// The name that the product had before; files written under it still load.
+// The product's former name: files that carry it still load.
 #pragma once
 
 #include <string_view>
 
 namespace tamis::detail {
 
+inline constexpr std::string_view kName = "tamis";
 inline constexpr std::string_view kFormerName = "winnow";
 
-// True if `found` is `wanted`, a format such as "tamis-run", or the same under the former name.
-constexpr bool is_format(std::string_view found, std::string_view wanted) {
-  constexpr std::string_view kName = "tamis";
-  return found == wanted || (found.starts_with(kFormerName) && wanted.starts_with(kName) &&
-                             found.substr(kFormerName.size()) == wanted.substr(kName.size()));
+// True if `text` is `name`, which begins with kName, or what it was under the former name.
+constexpr bool is_name(std::string_view text, std::string_view name) {
+  return text == name || (text.starts_with(kFormerName) &&
+                          text.substr(kFormerName.size()) == name.substr(kName.size()));
 }
 
 }  // namespace tamis::detail

@@ -218,7 +218,7 @@ bool get_float_or_null(const Json& value, float& out) {
 std::uint64_t require_format(const Json& document, std::string_view format, std::uint64_t newest,
                              std::string_view source) {
   const Json& found = member(document, "format", source);
-  if (!found.is_string() || !detail::is_format(found.get_ref<const std::string&>(), format)) {
+  if (!found.is_string() || !detail::is_name(found.get_ref<const std::string&>(), format)) {
     refuse(source, "format", fmt::format("\"{}\"", format), found);
   }
   const Json& version = member(document, "format_version", source);

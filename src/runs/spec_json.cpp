@@ -2,22 +2,15 @@
 
 #include <cmath>
 
-#include "tamis/scores/batch_loss.h"
+#include "tamis/method.h"
 
 namespace tamis::runs {
-
-namespace {
-
-constexpr const char* kInitialScore = "initial_score";
-constexpr const char* kFirstBatch = "first-batch-loss";
-
-}  // namespace
 
 Json spec_to_json(const Spec& spec) {
   Json options = Json::object();
   for (const auto& [name, value] : spec.options) {
-    if (name == kInitialScore && std::isnan(value)) {
-      options[name] = kFirstBatch;
+    if (std::isnan(value)) {
+      options[name] = format_option_value(name, value);
     } else {
       options[name] = value;
     }
@@ -30,7 +23,9 @@ Spec spec_from_json(const Json& json, const std::string& source) {
   Spec spec{fields.text("name")};
   const Fields options = fields.object("options");
   for (const auto& [name, value] : options.json().items()) {
-    spec.options[name] = value == kFirstBatch ? kFirstBatchLoss : options.finite(name.c_str());
+    spec.options[name] = value.is_string()
+                             ? parse_option_value(name, value.get_ref<const std::string&>())
+                             : options.finite(name.c_str());
   }
   return spec;
 }

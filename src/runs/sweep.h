@@ -3,22 +3,32 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "runs/json.h"
+#include "tamis/method.h"
 
 namespace tamis::runs {
 
 inline constexpr const char* kSweepFile = "sweep.json";
 
 struct Sweep {
-  std::string method;               // "bls-infobatch"
+  std::string method;               // as parse_method() reads it: "bls-infobatch"
   std::string option;               // "alpha"
   std::vector<double> values = {};  // ascending, each once
 
   // The method with this value: "bls-infobatch:alpha=0.5".
   std::string method_name(double value) const;
 };
+
+// Reads "alpha=0.5,0.7,0.9". Throws std::invalid_argument if it is not of that form or has a value
+// twice.
+Sweep parse_sweep(std::string_view method, std::string_view text);
+
+// One method per value. Throws std::invalid_argument if the method has no such option or a value is
+// out of range.
+std::vector<Method> sweep_methods(const Sweep& sweep, const MethodOptions& options);
 
 // With the values of the sweep that the folder holds already. Changes nothing there. Throws
 // std::runtime_error if that one is of another method or option.

@@ -1,12 +1,10 @@
 # tamis_settings: what the trainer is told and what it shows, without torch.
 find_package(fmt REQUIRED)
 add_library(tamis_settings STATIC
-  trainer/methods.cpp
   trainer/presets.cpp
   trainer/progress_line.cpp
   trainer/run_config.cpp
-  trainer/running_epoch.cpp
-  trainer/sweep_methods.cpp)
+  trainer/running_epoch.cpp)
 target_link_libraries(tamis_settings PUBLIC tamis_runs PRIVATE fmt::fmt)
 tamis_compile_options(tamis_settings)
 tamis_optimize_lightly(tamis_settings)

@@ -15,6 +15,7 @@
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 #include "runs/spec_json.h"
+#include "tamis/method.h"
 #include "tamis/pruner.h"
 
 namespace tamis::program {

@@ -45,7 +45,4 @@ class SpecFlags {
 std::string describe_scores();
 std::string describe_policies();
 
-// "infobatch (prune_ratio 0.5)".
-std::string to_text(const Spec& spec);
-
 }  // namespace tamis::program

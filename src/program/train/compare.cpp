@@ -42,9 +42,9 @@ NewComparison new_comparison(const CompareArguments& arguments) {
   const ComparisonFlags& flags = arguments.comparison;
   const auto& names = arguments.methods.empty() ? preset.methods : arguments.methods;
   const auto plan = as_usage([&] {
-    std::vector<training::Method> methods;
+    std::vector<Method> methods;
     for (const std::string& name : names) {
-      methods.push_back(training::parse_method(name, choice.options));
+      methods.push_back(parse_method(name, choice.options));
       check_reachable(methods.back(), choice.config.training.epochs);
     }
     check_used(choice.options, methods);

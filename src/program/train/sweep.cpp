@@ -9,7 +9,7 @@
 #include "program/shared/arguments.h"
 #include "program/train/comparison_run.h"
 #include "program/train/training_flags.h"
-#include "training/trainer/sweep_methods.h"
+#include "runs/sweep.h"
 
 namespace tamis::program {
 
@@ -46,7 +46,7 @@ void sweep(const SweepArguments& arguments) {
   if (!arguments.comparison.resume.empty()) return resume(arguments);
   if (arguments.vary.empty()) throw UsageError("--vary is required; see tamis sweep --help");
   const std::string method = arguments.method.empty() ? "bls-infobatch" : arguments.method;
-  const Sweep values = as_usage([&] { return training::parse_sweep(method, arguments.vary); });
+  const Sweep values = as_usage([&] { return runs::parse_sweep(method, arguments.vary); });
   const training::Preset& preset = arguments.flags.preset() != nullptr
                                        ? *arguments.flags.preset()
                                        : training::registered_presets().front();
@@ -55,7 +55,7 @@ void sweep(const SweepArguments& arguments) {
   const ComparisonFlags& flags = arguments.comparison;
   const std::string baseline = flags.baseline.empty() ? "full" : flags.baseline;
   const auto plan = as_usage([&] {
-    std::vector<training::Method> methods = {training::parse_method(baseline, choice.options)};
+    std::vector<Method> methods = {parse_method(baseline, choice.options)};
     for (auto& one : sweep_methods(values, choice.options)) methods.push_back(std::move(one));
     check_used(choice.options, methods);
     return training::make_plan(shared, methods, flags.seeds.empty() ? preset.seeds : flags.seeds,

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "runs/json.h"
-#include "training/trainer/methods.h"
+#include "tamis/method.h"
 
 namespace tamis::training {
 

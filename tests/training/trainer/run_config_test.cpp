@@ -9,6 +9,7 @@
 
 #include "runs/run.h"
 #include "support/scratch_folder.h"
+#include "tamis/registry.h"
 
 namespace tamis::training {
 namespace {
