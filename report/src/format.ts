@@ -89,7 +89,7 @@ export function axisDuration(seconds: number): string {
   return round(seconds / 3600, 1) + kThinSpace + 'h';
 }
 
-// At most so many decimals, and none that are zero.
+// At most `decimals` decimals, and none that are zero.
 export function round(value: number, decimals: number): string {
   return String(Number(value.toFixed(decimals))).replace('-', kMinus);
 }

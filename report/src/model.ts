@@ -153,7 +153,7 @@ export interface Analysis {
 export interface ScoreFidelity {
   name: string;
   options: Record<string, number|string|null>;
-  sees: 'own losses'|'batch losses';
+  sees: 'per-sample losses'|'batch losses';
   spearman: (number|null)[];
   pearson: (number|null)[];
   top_overlap: (number|null)[];

@@ -55,7 +55,7 @@ bool have_same_options(const Spec& a, const Spec& b) {
 std::string why_no_signal(const RecordedVisits& visits) {
   if (std::find(visits.is_complete.begin(), visits.is_complete.end(), true) ==
       visits.is_complete.end()) {
-    return "the own losses of the samples are not in the recording: update() was given their mean";
+    return "the per-sample losses are not in the recording: update() was given their mean";
   }
   if (visits.most_visits < kLeastVisits) {
     return fmt::format("no sample was visited {} times, which spectra need; the most is {}",

@@ -19,7 +19,7 @@ struct RecordedVisits {
   // By place in samples(), in order. Steps that a score skips, because their loss is not finite,
   // are left out; an index that stands twice in a batch counts once.
   std::vector<std::vector<analysis::Visit>> visits;
-  // False where there is no visit, or the own loss of one is not known.
+  // False where there is no visit, or the per-sample loss of one is not known.
   std::vector<bool> is_complete;
   std::vector<EpochEnd> epochs;  // in order
   std::uint64_t num_steps = 0;

@@ -23,7 +23,7 @@ inline constexpr double kTopShare = 0.3;
 
 struct ScoreFidelity {
   Spec score;
-  bool uses_own_losses = false;
+  bool uses_sample_losses = false;
   std::vector<Agreement> epochs = {};
 };
 

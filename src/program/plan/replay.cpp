@@ -207,7 +207,8 @@ void add_replay(CLI::App& program) {
                    "what you get anyway unless standard output is a terminal)");
   arguments->spec.add_score(command);
   command.footer(
-      "A folder is replayed with the mean losses of its batches; a score of own losses sees those\n"
+      "A folder is replayed with the mean losses of its batches; a score of per-sample losses sees "
+      "those\n"
       "that were recorded. A file is {\"num_samples\": N, \"batches\": [[index, ...], ...], "
       "\"losses\": [L, ...]}: for "
       "every\n"

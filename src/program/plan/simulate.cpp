@@ -161,11 +161,11 @@ std::string introduction(const Pruner& pruner, std::uint64_t batch_size) {
       to_text(options.score.value()), to_text(options.policy), options.delta.value());
 }
 
-// Empty unless the run was asked for a share that it did not come near to.
+// Empty unless the run missed the share that it was to prune.
 std::string missed_target(const Pruner& pruner) {
   const auto target = pruner.options().target_prune;
   if (!target || std::abs(pruner.pruned_share() - *target) <= 0.005) return "";
-  return fmt::format("asked to prune {:.1f} %, which the policy could not reach\n",
+  return fmt::format("the target was to prune {:.1f} %, which the policy could not reach\n",
                      100.0 * *target);
 }
 
@@ -280,7 +280,7 @@ void add_simulate(CLI::App& program) {
       .add_option("--save", arguments->save, "write the state at the end to this file, for inspect")
       ->type_name("FILE");
   add_count(command, "--ranks", arguments->num_ranks, {0, kMaxSimulatedRanks},
-            "instead: what so many processes would exchange and keep");
+            "instead: what this many processes would exchange and keep");
   command
       .add_option("--layout", arguments->layout,
                   "with --ranks: automatic, replicated or sharded (default: automatic)")

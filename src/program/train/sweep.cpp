@@ -1,4 +1,6 @@
 // tamis sweep: one option of a method at several values, times seeds.
+#include "runs/sweep.h"
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -9,7 +11,6 @@
 #include "program/shared/arguments.h"
 #include "program/train/comparison_run.h"
 #include "program/train/training_flags.h"
-#include "runs/sweep.h"
 
 namespace tamis::program {
 

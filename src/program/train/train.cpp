@@ -107,7 +107,7 @@ std::string introduction(training::Trainer& trainer) {
                         done > 0 ? fmt::format("; {} epochs are done", done) : ""));
   if (config.num_recorded > 0) {
     const std::uint64_t most = trainer.pruner().options().num_samples;
-    facts.add("record", fmt::format("the own losses of {} samples",
+    facts.add("record", fmt::format("the per-sample losses of {} samples",
                                     with_commas(std::min(config.num_recorded, most))));
   }
   if (!trainer.team().is_alone()) {
@@ -134,12 +134,13 @@ nlohmann::ordered_json result_json(const training::Trainer& trainer) {
   return json;
 }
 
-// Empty unless the run was asked for a share that it did not come near to.
+// Empty unless the run missed the share that it was to prune.
 std::string missed_target(const training::Trainer& trainer, double pruned_share) {
   const auto target = trainer.config().method.target_prune;
   if (!target || std::abs(pruned_share - *target) <= 0.005) return "";
   return fmt::format(
-      "asked to prune {:.1f} %, which policy {} could not reach with its ratio in [0, {}]\n",
+      "the target was to prune {:.1f} %, which policy {} could not reach with its ratio in [0, "
+      "{}]\n",
       100.0 * *target, trainer.config().method.policy.name,
       make_policy(trainer.config().method.policy)->max_prune_ratio());
 }
@@ -227,9 +228,10 @@ void add_train(CLI::App& program) {
                   "continue the run in this folder, exactly where it stopped")
       ->type_name("FOLDER");
   command.add_flag("--overwrite", arguments->overwrite, "replace a run that is in the folder");
-  add_optional_count(command, "--record", arguments->num_recorded, 10'000,
-                     "record the run for tamis analyze and tamis replay, with the own losses of\n"
-                     "so many samples drawn at random (10000 if you do not say)");
+  add_optional_count(
+      command, "--record", arguments->num_recorded, 10'000,
+      "record the run for tamis analyze and tamis replay, with the per-sample losses of\n"
+      "COUNT samples drawn at random (10000 without a number)");
   command.add_flag("--json", arguments->json, "print the result as JSON");
   command.add_flag("--quiet", arguments->quiet, "print the result only");
   arguments->team.add(command);

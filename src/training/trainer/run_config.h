@@ -67,7 +67,7 @@ struct RunConfig {
   ModelConfig model;
   TrainingConfig training;
   Method method;
-  // Samples whose own losses are recorded, see Recorder; 0: no recording.
+  // Samples whose per-sample losses are recorded, see Recorder; 0: no recording.
   std::uint64_t num_recorded = 0;
 
   friend bool operator==(const RunConfig&, const RunConfig&) = default;

@@ -120,10 +120,11 @@ TEST(TrainProgram, SaysThatATargetWasNotReached) {
   arguments.insert(arguments.end(), {"--target-prune", "0.5"});
   const Answer missed = run_program(scratch, arguments);
   EXPECT_EQ(missed.exit_code, 0);
-  EXPECT_THAT(missed.output, HasSubstr("asked to prune 50.0 %, which policy infobatch could not"));
+  EXPECT_THAT(missed.output,
+              HasSubstr("the target was to prune 50.0 %, which policy infobatch could not"));
   arguments.back() = "0.1";
   arguments.push_back("--overwrite");
-  EXPECT_THAT(run_program(scratch, arguments).output, Not(HasSubstr("asked to prune")));
+  EXPECT_THAT(run_program(scratch, arguments).output, Not(HasSubstr("the target was")));
   arguments[arguments.size() - 2] = "0.8";
   const Answer refused = run_program(scratch, arguments);
   EXPECT_EQ(refused.exit_code, 2);
