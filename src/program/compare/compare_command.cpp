@@ -153,7 +153,7 @@ std::string describe_command() {
 }
 
 bool is_command_comparison(const std::string& folder) {
-  return fs::exists(fs::path(folder) / runs::kCompareFile) &&
+  return !folder.empty() && fs::exists(fs::path(folder) / runs::kCompareFile) &&
          runs::read_plan(folder).shared.contains(kCommand);
 }
 
@@ -167,7 +167,12 @@ void compare_with_command(const CommandFlags& command, const ComparisonFlags& fl
       resumes ? Comparison::open(flags.resume)
               : Comparison::create(flags.out.empty() ? default_folder({"compare"}) : flags.out,
                                    new_plan(command.command, flags, methods), flags.existing());
-  const auto text = comparison.plan().shared.at(kCommand).get<std::string>();
+  const std::string text = comparison.plan().shared.value(kCommand, "");
+  if (text.empty()) {
+    throw std::runtime_error(fmt::format(
+        "{}: tamis train makes the runs of this comparison, which takes a tamis with LibTorch",
+        comparison.path().native()));
+  }
   const StopSignals signals;
   const std::vector<PlannedRun> all = comparison.runs();
   std::optional<Progress> progress;

@@ -151,5 +151,16 @@ TEST_F(CompareCommand, SaysWhatIsWrongWithTheCommandLine) {
   EXPECT_FALSE(fs::exists(folder_ / "c"));
 }
 
+#ifndef TAMIS_LIBTORCH
+TEST_F(CompareCommand, CannotContinueAComparisonOfTheTrainer) {
+  fs::create_directory(folder_ / "c");
+  folder_.write("c/compare.json", R"({"format": "tamis-compare", "format_version": 1,
+      "methods": ["full"], "seeds": [0], "baseline": "full", "config": {"data": {}}})");
+  EXPECT_THAT(run_refused(1, {"compare", "--resume", folder_.at("c")}),
+              HasSubstr("takes a tamis with LibTorch"));
+  EXPECT_THAT(run_refused(2, {"compare", "--methods", "full"}), HasSubstr("--command is required"));
+}
+#endif
+
 }  // namespace
 }  // namespace tamis::test
