@@ -142,8 +142,8 @@ std::string PlannedRun::title() const {
   return fmt::format("[{}/{}] {} seed {}", number, total, method->name, seed);
 }
 
-Run PlannedRun::read() const {
-  Run run = read_run(folder);
+RunData PlannedRun::read() const {
+  RunData run = read_run(folder);
   const std::string source = (folder / kConfigFile).native();
   if (run.method != method->name && run.name != method->name) {
     refuse(source, "method: name", method->name, run.method);

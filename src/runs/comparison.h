@@ -52,7 +52,7 @@ struct PlannedRun {
   // "[2/18] infobatch seed 1".
   std::string title() const;
   // Throws std::runtime_error if the folder holds a run of another method or seed.
-  Run read() const;
+  RunData read() const;
   // True if the folder holds the whole run.
   bool is_finished() const;
 };

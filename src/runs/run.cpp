@@ -38,7 +38,7 @@ Json upgrade(const Json& old, const std::string& source) {
 }
 
 // Lines that are complete.
-std::vector<EpochMetrics> read_epochs(const fs::path& path, const Run& run) {
+std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run) {
   std::vector<EpochMetrics> epochs;
   if (!fs::exists(path)) return epochs;  // Not one epoch is done yet.
   const std::string text = read_text(path.native());
@@ -82,9 +82,9 @@ Json read_config(const fs::path& folder) {
                                                                       : config;
 }
 
-Run read_run(const fs::path& folder) {
+RunData read_run(const fs::path& folder) {
   const std::string source = (folder / kConfigFile).native();
-  Run run{.folder = folder, .config = read_config(folder), .name = {}, .method = {}};
+  RunData run{.folder = folder, .config = read_config(folder), .name = {}, .method = {}};
   const Fields fields(run.config, source);
   run.method = fields.object("method").text("name");
   run.name = fields.find("name") != nullptr ? fields.text("name") : run.method;
@@ -99,7 +99,7 @@ Run read_run(const fs::path& folder) {
   return run;
 }
 
-RunResult summarize_run(const Run& run) {
+RunResult summarize_run(const RunData& run) {
   if (run.epochs.empty()) throw std::invalid_argument("a run without epochs has no result");
   RunResult result{.value = run.epochs.back().value(run.headline())};
   double pruned = 0.0;

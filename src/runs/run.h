@@ -1,5 +1,5 @@
-// Run: one run folder, read and checked. docs/run_folder.md says what a folder holds, for programs
-// in any language that write one.
+// RunData: one run folder, read and checked. docs/run_folder.md says what a folder holds, for
+// programs in any language that write one.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ inline constexpr const char* kRunFormat = "tamis-run";
 // Version 1 had the accuracy wired in; it still reads.
 inline constexpr std::uint64_t kRunVersion = 2;
 
-struct Run {
+struct RunData {
   std::filesystem::path folder;
   Json config;  // all of config.json, in the form of version 2
   std::string name;
@@ -51,10 +51,10 @@ Json read_config(const std::filesystem::path& folder);
 // The whole run. Throws std::runtime_error with the file, and the line of metrics.jsonl, if the
 // folder breaks the format. A last line without its end is a write that was under way, and is left
 // out.
-Run read_run(const std::filesystem::path& folder);
+RunData read_run(const std::filesystem::path& folder);
 
 // Throws std::invalid_argument if there are no epochs.
-RunResult summarize_run(const Run& run);
+RunResult summarize_run(const RunData& run);
 
 // "coco, resnet50": data set, and model if config.json names one.
 std::string describe_task(const Json& config);

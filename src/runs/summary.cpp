@@ -19,7 +19,7 @@ std::vector<double> collect(const std::vector<SeedResult>& runs, double RunResul
 
 SummaryRow summarize_method(const MethodRuns& method) {
   SummaryRow row{.label = method.label};
-  for (const Run& run : method.runs) {
+  for (const RunData& run : method.runs) {
     if (run.is_finished()) row.runs.push_back({run.seed, summarize_run(run)});
   }
   if (row.runs.empty()) return row;
@@ -63,9 +63,9 @@ void compare_with(const SummaryRow& baseline, double confidence, SummaryRow& row
 }
 
 const Metric& common_headline(const RunTable& table) {
-  const Run* first = nullptr;
+  const RunData* first = nullptr;
   for (const MethodRuns& method : table.methods) {
-    for (const Run& run : method.runs) {
+    for (const RunData& run : method.runs) {
       if (first == nullptr) first = &run;
       if (run.headline() == first->headline()) continue;
       throw std::runtime_error(fmt::format(

@@ -15,7 +15,7 @@ namespace tamis::runs {
 // Runs that differ in their seed only.
 struct MethodRuns {
   std::string label;
-  std::vector<Run> runs;  // no seed twice
+  std::vector<RunData> runs;  // no seed twice
 };
 
 // Runs of several methods, side by side.

@@ -22,9 +22,9 @@ const std::vector<Metric> kDistance = {
     {.name = "frechet_distance", .direction = Direction::lower, .is_headline = true}};
 
 // A run of one epoch.
-Run run_of(double value, double seconds, double pruned = 0.0, std::uint64_t seed = 0,
-           const std::vector<Metric>& metrics = kAccuracy) {
-  Run run{.folder = "run", .config = {}, .name = {}, .method = {}};
+RunData run_of(double value, double seconds, double pruned = 0.0, std::uint64_t seed = 0,
+               const std::vector<Metric>& metrics = kAccuracy) {
+  RunData run{.folder = "run", .config = {}, .name = {}, .method = {}};
   run.seed = seed;
   run.num_train = 1000;
   run.num_epochs = 1;
@@ -37,7 +37,7 @@ Run run_of(double value, double seconds, double pruned = 0.0, std::uint64_t seed
   return run;
 }
 
-MethodRuns method(const std::string& label, const std::vector<Run>& runs) {
+MethodRuns method(const std::string& label, const std::vector<RunData>& runs) {
   MethodRuns method{label, runs};
   for (std::size_t k = 0; k < runs.size(); ++k) method.runs[k].seed = k;
   return method;
@@ -93,8 +93,8 @@ TEST_P(SummaryOf, CallsADifferenceRealOnlyIfTheIntervalExcludesZero) {
   std::normal_distribution<double> noise(0.0, 0.002);
   int num_supported = 0;
   for (int repeat = 0; repeat < 200; ++repeat) {
-    std::vector<runs::Run> full;
-    std::vector<runs::Run> other;
+    std::vector<RunData> full;
+    std::vector<RunData> other;
     for (int seed = 0; seed < 3; ++seed) {
       full.push_back(run_of(0.9 + noise(random), 10.0, 0.0, 0, metrics));
       const double value = 0.9 + 0.003 * (repeat % 3 - 1) + noise(random);
@@ -145,7 +145,7 @@ TEST(Summary, OfTwoSeedsJudgesNothing) {
 }
 
 TEST(Summary, CountsFinishedRunsAndSharedSeedsOnly) {
-  std::vector<runs::Run> seta = {run_of(0.92, 10.0), run_of(0.1, 10.0), run_of(0.93, 10.0)};
+  std::vector<RunData> seta = {run_of(0.92, 10.0), run_of(0.1, 10.0), run_of(0.93, 10.0)};
   seta[1].num_epochs = 2;
   const Summary summary =
       summary_of({method("full", {run_of(0.90, 10.0), run_of(0.91, 10.0)}), method("seta", seta)});

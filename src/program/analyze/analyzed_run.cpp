@@ -29,7 +29,7 @@ struct SavedRun {
 SavedRun read_facts(const fs::path& folder) {
   SavedRun facts{.name = folder.lexically_normal().string()};
   if (runs::is_run(folder)) {
-    const runs::Run run = runs::read_run(folder);
+    const runs::RunData run = runs::read_run(folder);
     facts.name = fmt::format("{} on {}", run.method, run.config["data"]["name"].get<std::string>());
   }
   if (const fs::path path = folder / "pruner.safetensors"; fs::exists(path)) {

@@ -60,7 +60,7 @@ std::string last_lines(const fs::path& path) {
 std::string describe_so_far(const PlannedRun& planned) {
   try {
     if (!runs::is_run(planned.folder)) return planned.title() + "  starting";
-    const runs::Run run = planned.read();
+    const runs::RunData run = planned.read();
     if (run.epochs.empty()) return planned.title() + "  first epoch";
     return fmt::format("{}  {}", planned.title(),
                        format_epoch(run.epochs.back(), run.metrics, run.num_epochs));
@@ -101,7 +101,7 @@ void check_done(const PlannedRun& planned, int exit_code) {
                     "FOLDER and write config.json and metrics.jsonl there",
                     who, planned.folder.native()));
   }
-  const runs::Run run = planned.read();
+  const runs::RunData run = planned.read();
   if (!run.is_finished()) {
     throw std::runtime_error(fmt::format(
         "{}: the program ended well after {} of {} epochs; {} must get one line per epoch", who,

@@ -49,7 +49,7 @@ std::string default_baseline(const std::vector<std::string>& methods) {
 }
 
 void print_run(const runs::PlannedRun& planned, bool was_finished) {
-  const runs::Run run = planned.read();
+  const runs::RunData run = planned.read();
   const runs::RunResult result = runs::summarize_run(run);
   print(fmt::format("{}  {} {}  pruned {:.1f} %  {}{}\n", planned.title(), run.headline().title(),
                     runs::MetricFormat(run.headline(), result.value).value(result.value),

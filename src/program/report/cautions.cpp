@@ -19,7 +19,7 @@ std::string unfinished(const runs::RunTable& table) {
   std::size_t num_runs = table.missing.size();
   for (const runs::MethodRuns& method : table.methods) {
     num_runs += method.runs.size();
-    for (const runs::Run& run : method.runs) {
+    for (const runs::RunData& run : method.runs) {
       if (run.is_finished()) continue;
       names.push_back(fmt::format("{} seed {} ({} of {} epochs)", method.label, run.seed,
                                   run.epochs.size(), run.num_epochs));

@@ -20,15 +20,17 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using runs::Json;
 using runs::MethodRuns;
-using runs::Run;
+using runs::RunData;
 using runs::RunTable;
 
 constexpr const char* kFull = "full";
 
-void sort_by_seed(std::vector<Run>& runs) {
-  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.seed < b.seed; });
-  const auto twice = std::adjacent_find(
-      runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.seed == b.seed; });
+void sort_by_seed(std::vector<RunData>& runs) {
+  std::sort(runs.begin(), runs.end(),
+            [](const RunData& a, const RunData& b) { return a.seed < b.seed; });
+  const auto twice =
+      std::adjacent_find(runs.begin(), runs.end(),
+                         [](const RunData& a, const RunData& b) { return a.seed == b.seed; });
   if (twice == runs.end()) return;
   throw std::runtime_error(fmt::format(
       "{} and {}: method {} with seed {} and the same settings twice; give one of them",
@@ -84,7 +86,7 @@ ReportComparison read_comparison_folder(const fs::path& folder) {
 
 // What makes two runs repetitions of each other: all but names, seeds and the machine
 // with its folders.
-json identity_of(const Run& run) {
+json identity_of(const RunData& run) {
   json identity = run.config;
   for (const char* key : {"name", "seed", "environment", "record"}) identity.erase(key);
   identity["data"].erase("data_dir");
@@ -93,7 +95,7 @@ json identity_of(const Run& run) {
 
 bool have_one_name(const MethodRuns& method) {
   return std::all_of(method.runs.begin(), method.runs.end(),
-                     [&](const Run& run) { return run.name == method.runs.front().name; });
+                     [&](const RunData& run) { return run.name == method.runs.front().name; });
 }
 
 // "delta 0.5, alpha 0.8": the settings of one variant in which the variants differ.
@@ -148,11 +150,11 @@ void label_methods(RunTable& table) {
                         [&](const MethodRuns& method) { return method.label == table.baseline; });
 }
 
-std::vector<ReportComparison> compare_loose_runs(std::vector<Run> loose) {
+std::vector<ReportComparison> compare_loose_runs(std::vector<RunData> loose) {
   std::vector<ReportComparison> comparisons;
   std::map<std::string, std::size_t> by_task;
   std::map<std::string, std::size_t> by_identity;
-  for (Run& run : loose) {
+  for (RunData& run : loose) {
     const json identity = identity_of(run);
     const std::string task = identity["data"].dump() + runs::to_json(run.headline()).dump();
     const auto [place, is_new] = by_task.try_emplace(task, comparisons.size());
@@ -174,7 +176,7 @@ std::vector<ReportComparison> compare_loose_runs(std::vector<Run> loose) {
 
 std::vector<ReportComparison> read_comparisons(const std::vector<std::string>& folders) {
   std::vector<ReportComparison> comparisons;
-  std::vector<Run> loose;
+  std::vector<RunData> loose;
   std::set<fs::path> seen;
   for (const std::string& name : folders) {
     const fs::path folder(name);

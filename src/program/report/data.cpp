@@ -23,16 +23,16 @@ constexpr std::string_view kTitlePlace = "{{tamis-title}}";
 constexpr std::string_view kDataPlace = "{{tamis-data}}";
 
 using runs::EpochMetrics;
-using runs::Run;
+using runs::RunData;
 
 template <typename Value>
-ordered_json column(const Run& run, Value value) {
+ordered_json column(const RunData& run, Value value) {
   ordered_json values = ordered_json::array();
   for (const EpochMetrics& epoch : run.epochs) values.push_back(value(epoch));
   return values;
 }
 
-ordered_json epochs_json(const Run& run) {
+ordered_json epochs_json(const RunData& run) {
   ordered_json values = ordered_json::object();
   for (const runs::Metric& metric : run.metrics) {
     values[metric.name] =
@@ -50,7 +50,7 @@ ordered_json epochs_json(const Run& run) {
 }
 
 // analysis.json; null if there is none.
-ordered_json analysis_json(const Run& run) {
+ordered_json analysis_json(const RunData& run) {
   const std::filesystem::path path = run.folder / "analysis.json";
   if (!std::filesystem::exists(path)) return nullptr;
   ordered_json analysis = runs::read_json(path);
@@ -59,7 +59,7 @@ ordered_json analysis_json(const Run& run) {
 }
 
 // One entry per epoch, null where nothing was scored; null if that is all of them.
-ordered_json histograms_json(const Run& run) {
+ordered_json histograms_json(const RunData& run) {
   ordered_json histograms = ordered_json::array();
   bool is_scored = false;
   for (const EpochMetrics& epoch : run.epochs) {
@@ -75,7 +75,7 @@ ordered_json histograms_json(const Run& run) {
   return is_scored ? histograms : ordered_json();
 }
 
-ordered_json run_json(const Run& run, const std::string& label) {
+ordered_json run_json(const RunData& run, const std::string& label) {
   return {{"method", label},
           {"name", run.name},
           {"folder", run.folder.lexically_normal().native()},
@@ -100,7 +100,7 @@ ordered_json setting_json(const Setting& setting) {
 ordered_json metrics_json(const ReportComparison& comparison) {
   std::vector<runs::Metric> metrics = {comparison.summary.metric};
   for (const runs::MethodRuns& method : comparison.table.methods) {
-    for (const Run& run : method.runs) {
+    for (const RunData& run : method.runs) {
       for (const runs::Metric& metric : run.metrics) {
         if (std::none_of(metrics.begin(), metrics.end(),
                          [&](const auto& known) { return known.name == metric.name; })) {
@@ -122,7 +122,7 @@ ordered_json comparison_json(const ReportComparison& comparison) {
   for (const Setting& setting : settings) all_settings.push_back(setting_json(setting));
   ordered_json all_runs = ordered_json::array();
   for (const runs::MethodRuns& method : comparison.table.methods) {
-    for (const Run& run : method.runs) all_runs.push_back(run_json(run, method.label));
+    for (const RunData& run : method.runs) all_runs.push_back(run_json(run, method.label));
   }
   const std::string& baseline = comparison.summary.baseline;
   return {{"name", comparison.name},

@@ -11,7 +11,7 @@ namespace {
 
 using runs::Json;
 using runs::MethodRuns;
-using runs::Run;
+using runs::RunData;
 using runs::RunTable;
 
 constexpr std::array<std::string_view, 5> kGroups = {"data", "model", "training", "method",
@@ -25,7 +25,7 @@ std::string dotted(std::string_view group, std::string pointer) {
 }
 
 // The settings of one group of one run; none for a group that is not there.
-Json flat_group(const Run& run, const std::string& group) {
+Json flat_group(const RunData& run, const std::string& group) {
   Json settings = run.config.value(group, Json::object());
   if (group == "training") settings["epochs"] = run.num_epochs;
   return settings.is_object() ? settings.flatten() : Json::object();
@@ -35,7 +35,7 @@ Json flat_group(const Run& run, const std::string& group) {
 std::vector<std::string> groups_of(const RunTable& table) {
   std::vector<std::string> groups(kGroups.begin(), kGroups.end());
   for (const MethodRuns& method : table.methods) {
-    for (const Run& run : method.runs) {
+    for (const RunData& run : method.runs) {
       for (const auto& [key, value] : run.config.items()) {
         const bool is_known = std::count(groups.begin(), groups.end(), key) > 0;
         if (value.is_object() && key != "record" && !is_known) groups.push_back(key);
@@ -49,7 +49,7 @@ std::vector<std::string> groups_of(const RunTable& table) {
 std::vector<std::string> pointers_of(const RunTable& table, const std::string& group) {
   std::vector<std::string> pointers;
   for (const MethodRuns& method : table.methods) {
-    for (const Run& run : method.runs) {
+    for (const RunData& run : method.runs) {
       const Json settings = flat_group(run, group);
       for (const auto& [pointer, value] : settings.items()) {
         if (std::count(pointers.begin(), pointers.end(), pointer) == 0) pointers.push_back(pointer);
@@ -63,7 +63,7 @@ std::vector<std::string> pointers_of(const RunTable& table, const std::string& g
 // The value that the runs of a method have, an array if they have several, null if they have none.
 Json value_of(const MethodRuns& method, const std::string& group, const std::string& pointer) {
   Json values = Json::array();
-  for (const Run& run : method.runs) {
+  for (const RunData& run : method.runs) {
     const Json settings = flat_group(run, group);
     Json value = settings.value(pointer, Json());
     if (std::count(values.begin(), values.end(), value) == 0) values.push_back(std::move(value));

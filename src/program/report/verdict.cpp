@@ -68,7 +68,7 @@ std::string setting_sentence(const ReportComparison& comparison, const SummaryRo
   const auto& methods = comparison.table.methods;
   const auto method = std::find_if(methods.begin(), methods.end(),
                                    [&](const auto& one) { return one.label == baseline.label; });
-  const runs::Run& run = method->runs.front();
+  const runs::RunData& run = method->runs.front();
   const runs::Json model = run.config.value("model", runs::Json::object());
   return fmt::format(
       "On {}{}, {} and {}, {} reached a {} of {}.", run.config["data"]["name"].get<std::string>(),

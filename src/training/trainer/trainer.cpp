@@ -177,7 +177,7 @@ Trainer::~Trainer() = default;
 std::int64_t Trainer::num_parameters() const { return training::num_parameters(*model_); }
 
 void Trainer::restore() {
-  const runs::Run run = runs::read_run(folder_.path());
+  const runs::RunData run = runs::read_run(folder_.path());
   const RunFacts facts = facts_from_json(run.config, (folder_ / runs::kConfigFile).native());
   if (facts.num_train != data_->train.size() || facts.num_test != data_->test.size()) {
     throw std::runtime_error(concat(folder_.path().native(), ": was begun with ", facts.num_train,
