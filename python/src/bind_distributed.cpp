@@ -246,9 +246,10 @@ void bind_distributed(py::module_& module) {
       .def_property_readonly("num_observations", &DistributedPruner::num_observations)
       .def_property_readonly("num_skipped_observations",
                              &DistributedPruner::num_skipped_observations)
-      .def_property_readonly(
-          "needs_sample_losses",
-          [](const DistributedPruner& self) { return self.scorer().needs_sample_losses(); })
+      .def_property_readonly("needs_sample_losses",
+                             [](const DistributedPruner& self) {
+                               return self.scorer().needs() == LossKind::sample_losses;
+                             })
       .def_property_readonly("bytes_exchanged", [](const DistributedPruner& self) {
         return self.communicator().bytes_sent() + self.communicator().bytes_received();
       });

@@ -176,7 +176,7 @@ void bind_observing(py::class_<Pruner>& pruner) {
       .def_property_readonly("num_skipped_observations", &Pruner::num_skipped_observations)
       .def_property_readonly(
           "needs_sample_losses",
-          [](const Pruner& self) { return self.scorer().needs_sample_losses(); },
+          [](const Pruner& self) { return self.scorer().needs() == LossKind::sample_losses; },
           "True if the score can only work with one loss per sample.");
 }
 
