@@ -21,6 +21,10 @@ std::string kind_of(const nb::object& array) {
   return nb::cast<std::string>(array.attr("dtype").attr("kind"));
 }
 
+std::size_t num_dimensions(const nb::object& array) {
+  return nb::cast<std::size_t>(array.attr("ndim"));
+}
+
 std::string type_of(const nb::object& array) {
   return nb::cast<std::string>(nb::str(array.attr("dtype")));
 }
@@ -61,10 +65,10 @@ Indices::Indices(nb::handle object) : buffer_(try_direct<SampleIndex>(object)) {
   if (buffer_.holds<SampleIndex>()) return;
   const nb::object array = as_array(object);
   const std::string kind = kind_of(array);
-  if (kind != "i" && kind != "u" && nb::len(array.attr("shape")) == 1 && nb::len(array) != 0) {
+  if (kind != "i" && kind != "u" && num_dimensions(array) == 1 && nb::len(array) != 0) {
     throw nb::type_error(("indices must be whole numbers, got " + type_of(array)).c_str());
   }
-  if (const std::size_t dimensions = nb::len(array.attr("shape")); dimensions != 1) {
+  if (const std::size_t dimensions = num_dimensions(array); dimensions != 1) {
     throw nb::value_error(
         ("indices must have one dimension, got " + std::to_string(dimensions)).c_str());
   }
@@ -84,7 +88,7 @@ Losses::Losses(nb::handle object) {
   if (kind != "f" && kind != "i" && kind != "u") {
     throw nb::type_error(("a loss must be a real number, got " + type_of(array)).c_str());
   }
-  const std::size_t dimensions = nb::len(array.attr("shape"));
+  const std::size_t dimensions = num_dimensions(array);
   if (dimensions > 1) {
     throw nb::value_error(("a loss must be one number or one per sample, got " +
                            std::to_string(dimensions) + " dimensions")

@@ -59,7 +59,7 @@ nb::bytes serialize(Pruner& pruner) {
     const nb::gil_scoped_release release;
     bytes = pruner.serialize();
   }
-  return {bytes.data(), bytes.size()};
+  return nb::bytes(bytes.data(), bytes.size());
 }
 
 void deserialize(Pruner& pruner, nb::handle state) {
@@ -177,6 +177,9 @@ void bind_state(nb::class_<Pruner>& pruner) {
       .def("__reduce__",
            [](nb::handle_t<Pruner> self) {
              Pruner& run = nb::cast<Pruner&>(self);
+             if (run.communicator() != nullptr) {
+               throw std::runtime_error("Pruner: a run of several ranks cannot be pickled; save it");
+             }
              return nb::make_tuple(
                  nb::module_::import_("tamis._core").attr("_restore_pruner"),
                  nb::make_tuple(options_as_dict(run.options()), serialize(run)));

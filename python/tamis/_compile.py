@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from . import _losses
 from ._batches import ids_of
 
 if TYPE_CHECKING:
@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 is_compiling = torch.compiler.is_compiling
 
+_numbers = itertools.count()
 _handlers: weakref.WeakValueDictionary[int, Handler] = weakref.WeakValueDictionary()
+
+
+def register(handler: Handler) -> int:
+    """A number by which compiled code finds the handler."""
+    number = next(_numbers)
+    _handlers[number] = handler
+    return number
 
 
 @torch.library.custom_op("tamis::weights", mutates_args=())

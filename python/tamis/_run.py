@@ -336,24 +336,36 @@ class Run:
 
     # Updates.
 
-    def update(self, loss: Any, ids: Any) -> Any:
-        """Any update but the plain one that Handler.update does itself."""
+    def weigh(self, loss: Any, ids: Any) -> Any:
+        """Takes a loss; returns the mean weight of its batch, or one weight per sample."""
         _losses.check(loss)
         if ids is not None:
             ids = _losses.to_ids(ids)
             if self.pruner.epoch is None:
                 self._start_epoch(0)
-        elif self._pass is not None and self._pass.owner is not None:
-            if get_ident() != self.thread:
-                raise RuntimeError(
-                    "update: another thread iterates over the loader, so the batch handed out last "
-                    "need not be the one of this loss; call update(loss, batch)"
-                )
-        if self.is_delayed and (ids is not None or self._pass is not None):
-            return _losses.apply_weights(loss, self._delay(loss, ids))
+        else:
+            self._check_plain()
+        if self.is_delayed:
+            return self._delay(loss, ids)
         value = _losses.to_host(loss)
-        weights = self.update_batch(value) if ids is None else self._book.update_samples(ids, value)
-        return _losses.apply_weights(loss, weights)
+        return self.update_batch(value) if ids is None else self._book.update_samples(ids, value)
+
+    def _check_plain(self) -> None:
+        """Raises RuntimeError if a loss without ids cannot have a batch."""
+        current = self._pass
+        if current is None:
+            return  # the book says so
+        if current.batch_size is None:
+            raise RuntimeError(
+                "update: the batch size of the loader is not known, so updates cannot be counted. "
+                "Use handler.loader(B), or batch_sampler=handler.batch_sampler(B), or make the "
+                "handler with options=tamis.Options(batch_size=B)"
+            )
+        if current.owner is not None and get_ident() != self.thread:
+            raise RuntimeError(
+                "update: another thread iterates over the loader, so the batch handed out last "
+                "need not be the one of this loss; call update(loss, batch)"
+            )
 
     def _delay(self, loss: Any, ids: Any) -> Any:
         """The weights now, the loss at a later update."""

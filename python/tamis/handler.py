@@ -52,6 +52,7 @@ class Handler:
     Attributes:
         data: The data set as loaders see it, for DataLoaders of your own; holds no state of the
             run.
+        number: Tells it from the other handlers of the process.
     """
 
     def __init__(
@@ -91,6 +92,11 @@ class Handler:
         self._batch = None if chosen.batch_size is None else (chosen.batch_size, chosen.drop_last)
         self._ranks = Ranks(chosen.time_limit) if size > 1 else None
         self._run = self._make_run(**self._settings)
+        self.number = _compile.register(self)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.number = _compile.register(self)
 
     def _make_run(self, **settings: Any) -> Run:
         pruner = Pruner(**settings, communicator=self._ranks)
@@ -180,7 +186,9 @@ class Handler:
                 if type(value) is float:
                     weight = run.update_batch(value)
                     return loss if weight == 1.0 else loss * weight
-        return run.update(loss, ids_of(batch) if batch is not None and ids is None else ids)
+        if batch is not None and ids is None:
+            ids = ids_of(batch)
+        return _losses.apply_weights(loss, run.weigh(loss, ids))
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(
