@@ -6,12 +6,11 @@ loss of the batch is all that there is, and all that BLS and BLR need.
 
 import argparse
 
+import tamis
 import torch
 from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
-
-import tamis
 
 
 class Pairs(Dataset):

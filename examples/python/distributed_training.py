@@ -1,17 +1,16 @@
 """Trains one network on several processes with DistributedDataParallel.
 
-    torchrun --nproc_per_node 2 distributed_training.py
+torchrun --nproc_per_node 2 distributed_training.py
 """
 
 import argparse
 
+import tamis
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
-
-import tamis
 
 
 def make_data(size):
@@ -47,8 +46,11 @@ def main():
             points, labels = train_set.tensors
             accuracy = (network.module(points).argmax(1) == labels).float().mean()
         if dist.get_rank() == 0:
-            print(f"epoch {epoch}: {num_steps} steps, accuracy {accuracy:.3f}, "
-                  f"{handler.pruned_share:.1%} of the samples pruned so far", flush=True)
+            print(
+                f"epoch {epoch}: {num_steps} steps, accuracy {accuracy:.3f}, "
+                f"{handler.pruned_share:.1%} of the samples pruned so far",
+                flush=True,
+            )
     state = handler.state_dict()  # on every rank; any number of ranks can go on from it
     if args.save and dist.get_rank() == 0:
         torch.save(state, args.save)

@@ -23,18 +23,17 @@ class Pass:
     """One walk over the samples of an epoch.
 
     Attributes:
-        owner: Who hands the batches out, if that is a Loader of ours; None: the loop counts in
-            order.
+        is_ours: A Loader of ours hands the batches out; otherwise the loop counts in order.
         start, end: The samples of the plan that it draws.
         batch_size: None if it is not known; updates without ids are then refused.
         num_seen: Losses that the pruner had seen when the pass began.
         delivered: By delivery, up to which sample batches have been handed out; None once that is
             not known any more.
-        is_exhausted: Every sample has been drawn.
+        is_exhausted: No more batches are handed out (in order: drawn).
         is_dropped: Its losses may belong to the pass before, which was left in the middle.
     """
 
-    owner: Any
+    is_ours: bool
     plan: EpochPlan
     start: int
     end: int
@@ -52,7 +51,8 @@ class Run:
         pruner: The core's state of the run.
         update_batch: The book's update, for a loss that comes without ids.
         owner: The Delivery that is asking torch for a batch at this moment, or None.
-        thread: That of the loop that batches are handed out to.
+        thread: That of the loop that batches are handed out to; 0 if updates without ids are
+            refused.
         batch: Batch size and drop_last of the last loader.
         is_delayed: Losses are observed at a later update, once they have arrived from the device.
         num_missed: Batches that were handed out and had no update.
@@ -104,7 +104,7 @@ class Run:
         self._attach(self.pruner)
 
     def before_save(self) -> None:
-        self.settle()
+        self.end_pass(only_if_over=True)
         self._book.before_save()
 
     def load(self, state: Any) -> None:
@@ -199,7 +199,9 @@ class Run:
                 self._is_loaded = False
                 return self.begin_pass(batch)
         self.pruner.position = start
-        current = Pass(self.owner, plan, start, start + rest, batch_size, self._num_seen())
+        current = Pass(
+            self.owner is not None, plan, start, start + rest, batch_size, self._num_seen()
+        )
         if self.owner is not None:
             self._report(self._book.end_pass())  # what a loaded state kept back
             self._book.begin_pass(in_order=False)
@@ -210,20 +212,22 @@ class Run:
             current.is_dropped = self._is_left
         if batch is not None:
             self.batch = batch
-        self._pass, self._start, self.thread = current, start, get_ident()
+        self._pass, self._start = current, start
+        self.thread = 0 if batch_size is None else get_ident()
         self._is_asked = self._is_loaded = self._is_left = False
         return current
 
     def draw(self, current: Pass) -> Iterator[int]:
         """The samples of a pass."""
-        is_counted = current.owner is None and current.batch_size is not None
+        is_counted = not current.is_ours and current.batch_size is not None
         size = current.batch_size or _CHUNK
         for begin in range(current.start, current.end, size):
             count = min(size, current.end - begin)
             if is_counted and current is self._pass:
                 self._book.deliver(count)
             yield from current.plan.samples(begin, count)
-        current.is_exhausted = True
+        if not current.is_ours:
+            current.is_exhausted = True
         if is_counted and current is self._pass:
             self._book.finish_delivery()
 
@@ -251,18 +255,20 @@ class Run:
         self._book.end_pass()
 
     def finish_delivery(self, current: Pass) -> None:
-        """The owner of the pass has handed out every batch."""
+        """The owner of the pass has handed out every batch; ids may still come."""
         if current is self._pass:
-            self._finish_pass(is_exhausted=True)
+            self.settle_waiting(wait=True)
+            self.thread = 0
+            current.is_exhausted = True
+            if self._has_trained() and self._book.in_pass:
+                self._book.finish_delivery()
 
-    def _finish_pass(self, is_exhausted: bool = False) -> None:
+    def _finish_pass(self) -> None:
         current = self._pass
         if current is None:
             return
         self.settle_waiting(wait=True)
         has_trained = self._has_trained()
-        if is_exhausted and has_trained and self._book.in_pass:
-            self._book.finish_delivery()
         if current.is_dropped:
             self._book.after_load()  # forgets it
             self.num_missed += math.ceil((current.end - current.start) / (current.batch_size or 1))
@@ -271,7 +277,7 @@ class Run:
             self._is_left = summary["dropped"] and has_trained
             if has_trained:
                 self._report(summary)
-        self._is_trained, self._pass = has_trained, None
+        self._is_trained, self._pass, self.thread = has_trained, None, 0
 
     def _report(self, summary: dict[str, Any]) -> None:
         self.num_missed += summary["num_missed"]
@@ -279,26 +285,32 @@ class Run:
             self._has_warned = True
             warn(summary["warning"], MissedUpdateWarning)
 
-    def end_pass(self) -> None:
+    def end_pass(self, only_if_over: bool = False) -> None:
         """Observes what a pass in order has kept back, now rather than when the next one begins."""
-        self._finish_pass()
+        self.settle_waiting(wait=True)
+        if not only_if_over or (self._pass is not None and self._is_over(self._pass)):
+            self._finish_pass()
 
     def settle(self) -> None:
         """Observes all losses that are waiting, as far as it is certain where they belong."""
         self.settle_waiting(wait=True)
         current = self._pass
-        if current is not None and current.is_exhausted and self._is_complete(current):
+        if current is not None and not current.is_ours and self._is_over(current):
             self._finish_pass()
 
-    def _is_complete(self, current: Pass) -> bool:
-        return current.batch_size is None or self.pruner.position >= len(current.plan)
+    def _is_over(self, current: Pass) -> bool:
+        """True if no batch is to come and, in order, every one has had its update."""
+        is_in_order = not current.is_ours and current.batch_size is not None
+        has_all = not is_in_order or self.pruner.position >= len(current.plan)
+        return current.is_exhausted and has_all
 
     # Lengths.
 
     def _shown(self) -> tuple[int, int]:
         """Epoch and position of the running pass, or of the coming one if none is running."""
         self.settle()
-        if self._pass is not None and not self._is_asked:
+        current = self._pass
+        if current is not None and not self._is_asked and not self._is_over(current):
             return self.epoch, self.pruner.position
         epoch, start = self._coming()
         return (epoch, start) if epoch < self.pruner.num_epochs else (self.epoch, 0)
@@ -345,7 +357,7 @@ class Run:
                 self._start_epoch(0)
         else:
             self._check_plain()
-        if self.is_delayed:
+        if self.is_delayed and (ids is not None or (self._pass and self._pass.is_ours)):
             return self._delay(loss, ids)
         value = _losses.to_host(loss)
         return self.update_batch(value) if ids is None else self._book.update_samples(ids, value)
@@ -353,15 +365,18 @@ class Run:
     def _check_plain(self) -> None:
         """Raises RuntimeError if a loss without ids cannot have a batch."""
         current = self._pass
-        if current is None:
-            return  # the book says so
+        if current is None or (current.is_ours and self.thread == 0):
+            raise RuntimeError(
+                "update: no loop over this handler's samples is running, so this loss has no "
+                "batch. Iterate over handler.loader(B), or call update(loss, batch) with its batch"
+            )
         if current.batch_size is None:
             raise RuntimeError(
                 "update: the batch size of the loader is not known, so updates cannot be counted. "
                 "Use handler.loader(B), or batch_sampler=handler.batch_sampler(B), or make the "
                 "handler with options=tamis.Options(batch_size=B)"
             )
-        if current.owner is not None and get_ident() != self.thread:
+        if current.is_ours and get_ident() != self.thread:
             raise RuntimeError(
                 "update: another thread iterates over the loader, so the batch handed out last "
                 "need not be the one of this loss; call update(loss, batch)"

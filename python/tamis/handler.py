@@ -278,7 +278,7 @@ class Handler:
     @property
     def num_missed_updates(self) -> int:
         """Batches of the passes so far that had no update."""
-        self._run.settle()
+        self._run.end_pass(only_if_over=True)
         return self._run.num_missed
 
     # Recording.
