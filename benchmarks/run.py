@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 """Measures tamis's core against its floors and against plain Python, and prints one table of ratios.
 
 Everything is measured in one run on one core, on the same scores; the ratios, not the times, are the
@@ -10,6 +10,7 @@ result, because times differ from machine to machine and from hour to hour.
 """
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -73,9 +74,9 @@ def run_python(args, scores, folder, sizes):
         repeats = 3 if n <= 10_000_000 else 1
         peers[f"torch_randperm/{n}"] = job.randperm_seconds(n, repeats)
         if n <= args.max_python_samples:
-            peers[f"python_plan/infobatch/{n}"] = job.seconds(lambda: job.infobatch_plan(part), repeats)
+            peers[f"python_plan/infobatch/{n}"] = job.seconds(functools.partial(job.infobatch_plan, part), repeats)
         if n <= min(args.max_python_samples, 1_000_000):
-            peers[f"python_plan/seta/{n}"] = job.seconds(lambda: job.seta_plan(part), 1)
+            peers[f"python_plan/seta/{n}"] = job.seconds(functools.partial(job.seta_plan, part), 1)
         saved, loaded = job.torch_state_seconds(part, os.path.join(folder, "torch.pt"), repeats)
         peers[f"torch_save/{n}"], peers[f"torch_load/{n}"] = saved, loaded
     return {name: {"seconds": value} for name, value in peers.items()}

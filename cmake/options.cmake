@@ -1,10 +1,11 @@
-# What to build, and how.
-option(TAMIS_PROGRAM "Build the program `tamis` (needs CLI11, fmt and nlohmann-json)" ON)
-option(TAMIS_REPORT "Build the command `tamis report` (needs Node.js and npm to build)" OFF)
-option(TAMIS_LIBTORCH "Build the LibTorch adapter and the training commands (needs LibTorch)" OFF)
-option(TAMIS_PYTHON "Build the Python package (needs pybind11)" OFF)
-option(TAMIS_TESTS "Build the tests (needs GoogleTest)" OFF)
+# What to build, and how. By default the core alone, which needs a compiler and CMake; CMakePresets.json turns on the rest.
+option(TAMIS_PROGRAM "Build the program `tamis` (needs CLI11, fmt and nlohmann-json)" OFF)
+option(TAMIS_REPORT "Build the command `tamis report` (needs TAMIS_PROGRAM, Node.js and npm)" OFF)
+option(TAMIS_LIBTORCH "Build tamis::torch, the adapter for LibTorch, and with TAMIS_PROGRAM the training commands" OFF)
+option(TAMIS_PYTHON "Build the Python package (needs Python's headers and nanobind)" OFF)
+option(TAMIS_TESTS "Build the tests (needs GoogleTest and nlohmann-json)" OFF)
 option(TAMIS_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)
+option(TAMIS_INSTALL "Add tamis to what `cmake --install` installs" ${PROJECT_IS_TOP_LEVEL})
 option(TAMIS_WERROR "Treat warnings as errors" OFF)
 set(TAMIS_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
 
@@ -12,18 +13,22 @@ set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
-set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+# An installed program loads the LibTorch that it was built with.
+set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
-  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
-endif()
-
-find_program(TAMIS_CCACHE ccache)
-if(TAMIS_CCACHE)
-  # What ccache asks for before it works with precompiled headers; see also -fpch-preprocess.
-  set(CMAKE_CXX_COMPILER_LAUNCHER
-    ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TAMIS_CCACHE})
+# A project that includes tamis decides these for itself.
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+  endif()
+  find_program(TAMIS_CCACHE ccache)
+  if(TAMIS_CCACHE)
+    # What ccache asks for before it works with precompiled headers; see also -fpch-preprocess.
+    set(CMAKE_CXX_COMPILER_LAUNCHER
+      ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TAMIS_CCACHE})
+  endif()
 endif()
 
 # Warnings and sanitizers for our own targets.

@@ -1,15 +1,17 @@
-#!/usr/bin/python3
-"""Renders docs/analysis.md and its plots from benchmarks/results/analysis-*.json.
+#!/usr/bin/env python3
+"""Renders the tables and plots of docs/analysis.md from benchmarks/results/analysis-*.json.
 
-With --collect RUN the analysis.json and config.json of a recorded run are first copied to
-benchmarks/results/analysis-DATA.json; the folder of a sweep goes to sweep-OPTION.json. Tables stand between `<!-- begin NAME -->` and `<!-- end NAME -->`; with --plots,
-docs/analysis/*.svg are drawn too (needs Debian's python3-matplotlib).
+--collect RUN first copies the analysis.json and config.json of a recorded run to
+benchmarks/results/analysis-DATA.json, or the summary of a sweep to sweep-OPTION.json. Each table replaces what is
+between `<!-- begin NAME -->` and `<!-- end NAME -->`. --plots also draws docs/analysis/*.svg (needs matplotlib).
+--check writes nothing; the exit code is 1 if the page is not what the result files say.
 """
 
 import argparse
 import json
 import pathlib
-import re
+
+import pages
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -18,7 +20,7 @@ PLOTS = ROOT / "docs" / "analysis"
 
 
 def collect(run, command):
-    """Copies what a run found, without the numbers that no table or plot needs."""
+    """Copies the results of a run, rounded to what the tables and plots need."""
     analysis = json.loads((run / "analysis.json").read_text())
     config = json.loads((run / "config.json").read_text())
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
@@ -148,7 +150,7 @@ def fidelity_table(results):
     rows = []
     first = next(iter(results.values()))["analysis"]["fidelity"]["scores"]
     for k, score in enumerate(first):
-        row = [f"`{score['name']}`", score["sees"]]
+        row = [f"`{score['name']}`", "batch losses" if score["sees"] == "batch losses" else "per-sample losses"]
         for result in results.values():
             one = result["analysis"]["fidelity"]["scores"][k]
             row += [fixed(one["spearman"][-1]), fixed(one["pearson"][-1]), f"{100 * one['top_overlap'][-1]:.0f} %"]
@@ -233,12 +235,12 @@ def plot(results):
     save(figure, "one-sample")
 
     figure, axes = pyplot.subplots(1, len(results), figsize=(4 * len(results), 3), sharey=True, squeeze=False)
-    dashes = {"batch losses": "-", "own losses": ":"}
     for axis, (size, result) in zip(axes[0], results.items()):
         fidelity = result["analysis"]["fidelity"]
         epochs = [epoch + 1 for epoch in fidelity["epochs"]]
         for score in fidelity["scores"]:
-            axis.plot(epochs, score["spearman"], dashes[score["sees"]], marker=".", label=score["name"])
+            line = "-" if score["sees"] == "batch losses" else ":"
+            axis.plot(epochs, score["spearman"], line, marker=".", label=score["name"])
         axis.set(title=f"B = {size}", xlabel="epoch")
     axes[0][0].set_ylabel("Spearman with the true loss")
     axes[0][-1].legend(frameon=False, fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
@@ -246,7 +248,7 @@ def plot(results):
 
 
 def render(results):
-    """Replaces the tables of the page."""
+    """The page with its tables replaced."""
     parts = {
         "runs": runs_table(results),
         "spectra": spectra_table(results),
@@ -257,12 +259,9 @@ def render(results):
     }
     text = PAGE.read_text()
     for name, part in parts.items():
-        if part is None:
-            continue
-        pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
-        assert pattern.search(text), name
-        text = pattern.sub(lambda match: match[1] + part + "\n" + match[2], text)
-    PAGE.write_text(text)
+        if part is not None:
+            text = pages.with_part(text, name, part)
+    return text
 
 
 def main():
@@ -270,13 +269,14 @@ def main():
     parser.add_argument("--collect", metavar="RUN", type=pathlib.Path)
     parser.add_argument("--command", help="the command that made RUN", default="tamis train --record")
     parser.add_argument("--plots", action="store_true")
+    parser.add_argument("--check", action="store_true", help="only say whether the page is up to date")
     arguments = parser.parse_args()
     if arguments.collect and (arguments.collect / "sweep.json").exists():
         collect_sweep(arguments.collect, arguments.command)
     elif arguments.collect:
         collect(arguments.collect, arguments.command)
     results = load()
-    render(results)
+    pages.publish({PAGE: render(results)}, arguments.check)
     if arguments.plots:
         plot(results)
 

@@ -1,4 +1,4 @@
-"""The parts of the study that ask where a score is worth having: budget, noise, tail, homogeneous."""
+"""The parts of the study that ask where a score pays off: budget, noise, memorized, tail, homogeneous."""
 
 import math
 
@@ -15,13 +15,12 @@ TITLES = {
 
 QUESTIONS = {
     "budget": "All methods prune the same share of the run (`target_prune`). Does it matter how the samples are chosen?",
-    "noise": "A share of the training labels is wrong. trim leaves out the highest scores after 5 epochs; random methods "
-    "save as many samples of the run. Does the score find the wrong labels?",
-    "memorized": "As before, with fewer samples and more epochs: without pruning, the model ends up knowing the wrong labels by "
-    "heart.",
-    "tail": "Class sizes fall exponentially, test data stay balanced, all methods prune the same share of the run. Does it "
-    "help to keep 70 % of every class in each epoch (`min_per_class`)?",
-    "homogeneous": "The same method with mixed batches, whose weights are right on average only, and with batches of one "
+    "noise": "Part of the training labels is wrong. trim leaves out the highest scores after 5 epochs; random pruning "
+    "saves the same share of the run. Does the score find the wrong labels?",
+    "memorized": "As before, with fewer samples and more epochs: without pruning, the model learns the wrong labels by heart.",
+    "tail": "Class sizes fall exponentially, the test data stays balanced, and all methods prune the same share of the run. "
+    "Does it help to keep 70 % of every class in each epoch (`min_per_class`)?",
+    "homogeneous": "The same method with mixed batches, whose weights are right only on average, and with batches of one "
     "weight each, whose weights are exact.",
 }
 
@@ -86,38 +85,40 @@ def sentence(first, second, difference):
     elif difference["high"] < 0:
         verdict = f"`{first}` is worse than `{second}`"
     else:
-        verdict = f"no difference between `{first}` and `{second}` is shown"
+        verdict = f"no difference shown between `{first}` and `{second}`"
     return f"{verdict}: {interval}, higher in {better} of {len(values)} seeds"
 
 
 def findings(name, result):
-    """One paragraph, made from the numbers."""
-    sentences = []
+    """A list with one sentence per pair, made from the numbers, and what they allow to conclude."""
+    lines = []
     for first, second in PAIRS[name]:
         rows = find(result, first), find(result, second)
         if all(rows):
-            sentences.append(sentence(rows[0]["method"], rows[1]["method"], paired(*rows)))
-    text = "; ".join(sentences)
+            text = sentence(rows[0]["method"], rows[1]["method"], paired(*rows))
+            lines.append(f"- {text[:1].upper()}{text[1:]}.")
     seeds = len(result["compare"]["seeds"])
-    return (
-        f"{text[:1].upper()}{text[1:]}. {seeds} seeds, intervals of 95 % (Student, paired by seed): of twenty such comparisons one "
-        "is called a difference by chance alone. One model, one data set: nothing is said about others."
-    )
+    lines += [
+        "",
+        f"{seeds} seeds, 95 % intervals (Student, paired by seed): one in twenty such comparisons shows a difference by chance. "
+        "One model and one data set; others may differ.",
+    ]
+    return "\n".join(lines)
 
 
 def conditions(result):
-    """What is particular about the data."""
+    """What is special about the data."""
     data = result["compare"]["config"]["data"]
     parts = []
     if data.get("label_noise", 0) > 0:
-        parts.append(f"{100 * data['label_noise']:g} % of the training labels wrong")
+        parts.append(f"{100 * data['label_noise']:g} % of the training labels are wrong")
     if data.get("imbalance", 1) < 1:
-        parts.append(f"the last class {100 * data['imbalance']:g} % of its size")
+        parts.append(f"the last class has {100 * data['imbalance']:g} % of its size")
     return "; ".join(parts)
 
 
 def processes(one, two):
-    """The methods that were run on one process and on two: accuracy of both and the paired difference."""
+    """The methods that ran on one process and on two: the accuracy of both and the paired difference."""
     lines = ["| method | 1 process | 2 processes | difference |", "|---|--:|--:|--:|"]
     for row in two["summary"]["rows"]:
         single = find(one, row["method"])

@@ -1,4 +1,4 @@
-#!/usr/bin/python3
+#!/usr/bin/env python3
 """What the Python package costs on top of the core.
 
 Two figures, each with its limit:

@@ -19,8 +19,9 @@
 namespace tamis {
 
 namespace detail {
+class Planner;
 class ShardedRank;
-}
+}  // namespace detail
 
 struct PrunerOptions {
   std::size_t num_samples = 0;   // size of the data set, in [1, 2^32 - 1]
@@ -145,10 +146,6 @@ class Pruner {
 
   void begin_epoch(EpochPlan plan);
   void check_epoch(std::uint64_t epoch) const;
-  // The policy's choice, with what min_per_class and homogeneous batches put back.
-  Selection select(const PolicyInput& input) const;
-  // The same with the prune_ratio that brings the run nearest to target_prune.
-  Selection select_for_target(PolicyInput input) const;
   bool book(const Observation& observation);
   // True if this is a part of the running plan's order itself: in range and without repetition.
   bool is_planned(std::span<const std::uint32_t> indices) const;
@@ -160,7 +157,7 @@ class Pruner {
   Schedule schedule_;
   std::unique_ptr<Scorer> scorer_;
   std::unique_ptr<Policy> policy_;
-  std::vector<std::size_t> class_sizes_;  // of options_.labels
+  std::unique_ptr<detail::Planner> planner_;  // refers to policy_ and to the labels of options_
 
   std::optional<EpochPlan> plan_;
   std::size_t position_ = 0;

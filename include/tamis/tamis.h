@@ -13,6 +13,7 @@
 #include "tamis/recording.h"
 #include "tamis/registry.h"
 #include "tamis/schedule.h"
+#include "tamis/score_view.h"
 #include "tamis/scorer.h"
 #include "tamis/selection.h"
 #include "tamis/types.h"

@@ -108,7 +108,7 @@ Sampler::Sampler(std::shared_ptr<detail::TrainingState> state,
       shape_(shape),
       homogeneous_batch_size_(state_->pruner().options().homogeneous_batch_size) {}
 
-void Sampler::reset(detail::OptionalSize new_size) {
+void Sampler::reset(std::optional<std::size_t> new_size) {
   if (new_size) {
     const std::size_t num_samples = state_->pruner().num_samples();
     tamis::detail::require(*new_size == num_samples, "Sampler", "new_size",
@@ -117,7 +117,7 @@ void Sampler::reset(detail::OptionalSize new_size) {
   pass_ = state_->start_pass(shape_);
 }
 
-detail::OptionalBatch Sampler::next(std::size_t batch_size) {
+std::optional<std::vector<std::size_t>> Sampler::next(std::size_t batch_size) {
   tamis::detail::require(batch_size >= 1, "Sampler", "batch_size", "at least 1", batch_size);
   tamis::detail::require(homogeneous_batch_size_ % batch_size == 0, "Sampler", "batch_size",
                          concat("homogeneous_batch_size (", homogeneous_batch_size_, ")"),
@@ -128,8 +128,7 @@ detail::OptionalBatch Sampler::next(std::size_t batch_size) {
         concat("Sampler: pass must be the running one, got one that another sampler, set_epoch or "
                "load has ended"));
   }
-  if (auto batch = state_->tracker().next(batch_size)) return std::move(*batch);
-  return {};
+  return state_->tracker().next(batch_size);
 }
 
 void Sampler::save(torch::serialize::OutputArchive& archive) const {

@@ -4,14 +4,14 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <stdexcept>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "base/check.h"
-#include "roll_call.h"
+#include "libtorch/collectives.h"
+#include "libtorch/roll_call.h"
 
 namespace tamis::libtorch {
 
@@ -60,11 +60,6 @@ std::shared_ptr<::gloo::transport::Device> make_device(const ProcessGroupOptions
   const bool is_local = options.host == "localhost" || options.host.starts_with("127.");
   return is_local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
                   : c10d::ProcessGroupGloo::createDefaultDevice();
-}
-
-torch::Tensor view(std::span<std::int64_t> numbers) {
-  return torch::from_blob(numbers.data(), {static_cast<std::int64_t>(numbers.size())},
-                          torch::kInt64);
 }
 
 }  // namespace
@@ -122,7 +117,7 @@ void ProcessGroup::fail(const std::string& reason) {
 }
 
 template <typename Start>
-void ProcessGroup::run(Start start) {
+void ProcessGroup::run(const Start& start) {
   if (options_.size == 1) return;
   if (!connection_->gloo) {
     throw std::runtime_error(concat("rank ", options_.rank, ": the process group has failed"));
@@ -137,50 +132,22 @@ void ProcessGroup::run(Start start) {
   fail(reason);
 }
 
-void ProcessGroup::sum(torch::Tensor tensor) {
-  std::vector<torch::Tensor> tensors = {std::move(tensor)};
-  run([&](c10d::ProcessGroupGloo& gloo) { return gloo.allreduce(tensors); });
+void ProcessGroup::sum(const at::Tensor& tensor) {
+  std::vector<at::Tensor> tensors = {tensor};
+  run([&](c10d::Backend& group) { return group.allreduce(tensors); });
 }
 
-void ProcessGroup::copy_from_first(torch::Tensor tensor) {
-  std::vector<torch::Tensor> tensors = {std::move(tensor)};
-  run([&](c10d::ProcessGroupGloo& gloo) { return gloo.broadcast(tensors); });
+void ProcessGroup::copy_from_first(const at::Tensor& tensor) {
+  std::vector<at::Tensor> tensors = {tensor};
+  run([&](c10d::Backend& group) { return group.broadcast(tensors); });
 }
 
 void ProcessGroup::reduce(std::span<std::int64_t> numbers, Reduction reduction) {
-  c10d::AllreduceOptions how;
-  how.reduceOp = reduction == Reduction::sum       ? c10d::ReduceOp::SUM
-                 : reduction == Reduction::minimum ? c10d::ReduceOp::MIN
-                                                   : c10d::ReduceOp::MAX;
-  std::vector<torch::Tensor> tensors = {view(numbers)};
-  run([&](c10d::ProcessGroupGloo& gloo) { return gloo.allreduce(tensors, how); });
+  libtorch::reduce(torch::kCPU, numbers, reduction, [this](const auto& start) { run(start); });
 }
 
 std::vector<std::vector<std::byte>> ProcessGroup::gather(std::span<const std::byte> bytes) {
-  // Gloo gathers equally long tensors: first the lengths, then everything as long as the longest.
-  const auto gather_rows = [&](const torch::Tensor& own) {
-    std::vector<torch::Tensor> inputs = {own};
-    std::vector<std::vector<torch::Tensor>> outputs(1);
-    for (std::size_t r = 0; r < size(); ++r) outputs[0].push_back(torch::empty_like(own));
-    run([&](c10d::ProcessGroupGloo& gloo) { return gloo.allgather(outputs, inputs); });
-    return std::move(outputs[0]);
-  };
-  const auto lengths =
-      gather_rows(torch::full({1}, static_cast<std::int64_t>(bytes.size()), torch::kInt64));
-  std::int64_t longest = 0;
-  for (const torch::Tensor& length : lengths) {
-    longest = std::max(longest, length.item<std::int64_t>());
-  }
-  std::vector<std::vector<std::byte>> all(size());
-  if (longest == 0) return all;
-  const torch::Tensor own = torch::zeros({longest}, torch::kUInt8);
-  if (!bytes.empty()) std::memcpy(own.data_ptr<std::uint8_t>(), bytes.data(), bytes.size());
-  const auto rows = gather_rows(own);
-  for (std::size_t r = 0; r < size(); ++r) {
-    const auto* const begin = reinterpret_cast<const std::byte*>(rows[r].data_ptr<std::uint8_t>());
-    all[r].assign(begin, begin + lengths[r].item<std::int64_t>());
-  }
-  return all;
+  return libtorch::gather(torch::kCPU, size(), bytes, [this](const auto& start) { run(start); });
 }
 
 }  // namespace tamis::libtorch

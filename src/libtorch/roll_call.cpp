@@ -1,4 +1,4 @@
-#include "roll_call.h"
+#include "libtorch/roll_call.h"
 
 #include <condition_variable>
 #include <memory>

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
@@ -25,6 +26,9 @@ constexpr TrainingCommand kTrainingCommands[] = {
 
 // Becomes the training program; returns only if that is not possible.
 void run_training(char** argv) {
+  // Threads that wait for work sleep: spinning ones make training many times slower where other
+  // programs use the same cores. OpenMP reads this when torch is loaded.
+  if (std::getenv("GOMP_SPINCOUNT") == nullptr) ::setenv("OMP_WAIT_POLICY", "passive", 0);
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
   ::execv((self.parent_path() / "tamis-training").c_str(), argv);
 }

@@ -1,6 +1,22 @@
-# tamis_trainer: what `tamis train` and `tamis compare` do.
+# tamis_run_files: settings, metrics and folders of runs, without torch.
 find_package(fmt REQUIRED)
+add_library(tamis_run_files STATIC
+  trainer/epoch_metrics.cpp
+  trainer/methods.cpp
+  trainer/presets.cpp
+  trainer/progress_line.cpp
+  trainer/run_config.cpp
+  trainer/run_folder.cpp
+  trainer/summary.cpp
+  trainer/sweep.cpp)
+target_include_directories(tamis_run_files PUBLIC ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(tamis_run_files PUBLIC tamis::core nlohmann_json::nlohmann_json
+                      PRIVATE fmt::fmt)
+tamis_compile_options(tamis_run_files)
+tamis_optimize_lightly(tamis_run_files)
 
+# tamis_trainer: what `tamis train` and `tamis compare` do. Its users do not see torch, whose folders
+# hold another fmt than theirs: trainer.h and compare.h do not include it.
 set(TAMIS_COMMIT_HEADER ${PROJECT_BINARY_DIR}/generated/training/source_commit.h)
 add_custom_target(tamis_source_commit
   COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${PROJECT_SOURCE_DIR} -DOUTPUT=${TAMIS_COMMIT_HEADER}
@@ -11,30 +27,16 @@ add_library(tamis_trainer STATIC
   trainer/checkpoint.cpp
   trainer/compare.cpp
   trainer/environment.cpp
-  trainer/epoch_metrics.cpp
   trainer/evaluation.cpp
-  trainer/methods.cpp
   trainer/optimizer.cpp
-  trainer/presets.cpp
-  trainer/progress_line.cpp
-  trainer/run_config.cpp
-  trainer/run_folder.cpp
   trainer/step_loss.cpp
-  trainer/summary.cpp
-  trainer/sweep.cpp
   trainer/team.cpp
   trainer/trainer.cpp)
 add_dependencies(tamis_trainer tamis_source_commit)
 target_include_directories(tamis_trainer
   PRIVATE ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(tamis_trainer PRIVATE TAMIS_VERSION="${PROJECT_VERSION}")
-target_link_libraries(tamis_trainer
-  PUBLIC tamis_training tamis::libtorch nlohmann_json::nlohmann_json
-  PRIVATE fmt::fmt)
+target_link_libraries(tamis_trainer PUBLIC tamis_run_files tamis_training PRIVATE tamis::torch)
 tamis_compile_options(tamis_trainer)
 tamis_use_torch(tamis_trainer)
-# These do not include torch.
-set_source_files_properties(
-  trainer/environment.cpp trainer/epoch_metrics.cpp trainer/methods.cpp trainer/presets.cpp trainer/progress_line.cpp trainer/run_config.cpp
-  trainer/run_folder.cpp trainer/summary.cpp trainer/sweep.cpp
-  PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+set_source_files_properties(trainer/environment.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "training/data/dataset.h"
+#include "training/models/model.h"
 #include "training/trainer/trainer.h"
 
 namespace tamis::test {

@@ -4,6 +4,7 @@
 #include <torch/data/datasets/base.h>
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -49,8 +50,6 @@ class IndexedDataset final
  public:
   using BatchType = Indexed<typename Dataset::BatchType>;
   using BatchRequestType = typename Dataset::BatchRequestType;
-  // torch::optional or std::optional, depending on LibTorch's version.
-  using SizeType = decltype(std::declval<const Dataset&>().size());
 
   IndexedDataset(Dataset dataset, std::shared_ptr<detail::BatchTracker> tracker)
       : dataset_(std::move(dataset)), tracker_(std::move(tracker)) {}
@@ -64,7 +63,7 @@ class IndexedDataset final
     return {std::move(batch), progress.finish()};
   }
 
-  SizeType size() const override { return dataset_.size(); }
+  std::optional<std::size_t> size() const override { return dataset_.size(); }
 
   Dataset& dataset() { return dataset_; }
   const Dataset& dataset() const { return dataset_; }

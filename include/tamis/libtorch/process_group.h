@@ -1,8 +1,6 @@
 // ProcessGroup: the ranks of a run on torch's own engine (c10d with Gloo).
 #pragma once
 
-#include <torch/types.h>
-
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,10 @@
 #include <vector>
 
 #include "tamis/communicator.h"
+
+namespace at {
+class Tensor;
+}
 
 namespace tamis::libtorch {
 
@@ -48,9 +50,9 @@ class ProcessGroup final : public Communicator {
   std::chrono::milliseconds time_limit() const override { return options_.time_limit; }
 
   // Collective: every element becomes the sum over all ranks. Not counted in bytes_sent().
-  void sum(torch::Tensor tensor);
+  void sum(const at::Tensor& tensor);
   // Collective: every rank gets the tensor of rank 0.
-  void copy_from_first(torch::Tensor tensor);
+  void copy_from_first(const at::Tensor& tensor);
 
  private:
   struct Connection;
@@ -58,7 +60,7 @@ class ProcessGroup final : public Communicator {
   void reduce(std::span<std::int64_t> numbers, Reduction reduction) override;
   std::vector<std::vector<std::byte>> gather(std::span<const std::byte> bytes) override;
   template <typename Start>
-  void run(Start start);
+  void run(const Start& start);
   [[noreturn]] void fail(const std::string& reason);
 
   ProcessGroupOptions options_;

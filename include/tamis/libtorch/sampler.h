@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 #include <vector>
 
 namespace tamis::libtorch {
@@ -15,18 +14,6 @@ namespace tamis::libtorch {
 namespace detail {
 
 class TrainingState;
-
-// torch::optional is std::optional in newer versions of LibTorch and a type of its own in older
-// ones.
-using TorchSampler = torch::data::samplers::Sampler<>;
-using OptionalBatch = decltype(std::declval<TorchSampler&>().next(1));
-template <typename Optional>
-struct OptionalSizeOf;
-template <template <typename> typename Optional>
-struct OptionalSizeOf<Optional<std::vector<std::size_t>>> {
-  using type = Optional<std::size_t>;
-};
-using OptionalSize = OptionalSizeOf<OptionalBatch>::type;
 
 // The part of the loader's options that decides which batch a loss belongs to.
 struct LoaderShape {
@@ -50,13 +37,13 @@ class Sampler final : public torch::data::samplers::Sampler<> {
   // (Handler::progress), or is the next epoch if the running one is complete. Throws
   // std::out_of_range after the last epoch, and std::invalid_argument if `new_size` is not the size
   // of the data set.
-  void reset(detail::OptionalSize new_size = {}) override;
+  void reset(std::optional<std::size_t> new_size = {}) override;
 
   // The next samples of the pass; nothing at its end. Starts a pass if there is none. Throws
   // std::invalid_argument if the loader does not match the options given to Handler::sampler, if
   // another sampler of the same handler has been reset, or if homogeneous batches are of another
   // size.
-  detail::OptionalBatch next(std::size_t batch_size) override;
+  std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
 
   // The whole state of the run, as Handler::save. load throws std::runtime_error and keeps the
   // present state if the archive does not hold the state of such a run.

@@ -19,8 +19,15 @@ enum class Purpose : std::uint64_t {
   batch_order = 8,
   label_noise = 9,
   class_sizes = 10,
-  recording = 16
+  class_weights = 11,
+  recording = 16,
+  further_choices = 256  // and above: a policy's own
 };
+
+// The seed of what a rank draws for its part alone: parts that are alike must not draw alike.
+inline std::uint64_t part_seed(std::uint64_t seed, std::uint64_t first_sample) {
+  return seed ^ (first_sample * 0x9e3779b97f4a7c15U);
+}
 
 // Eight interleaved xoshiro256++ generators (Blackman and Vigna), seeded by splitmix64. Numbers are
 // made a block at a time so that the compiler can use vector instructions.

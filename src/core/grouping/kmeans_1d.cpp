@@ -192,8 +192,8 @@ CellGroups best_groups(CountedScores counted, std::size_t num_groups) {
                           });
 }
 
-Kmeans1d describe(const CellGroups& found) {
-  Kmeans1d result;
+ScoreGroups describe(const CellGroups& found) {
+  ScoreGroups result;
   for (std::size_t j = 0; j + 1 < found.cuts.size(); ++j) {
     const auto cells =
         std::span(found.cells).subspan(found.cuts[j], found.cuts[j + 1] - found.cuts[j]);
@@ -216,7 +216,8 @@ void check_input(std::span<const float> scores, const Bitmap& members, std::size
 
 }  // namespace
 
-Kmeans1d kmeans_1d(std::span<const float> scores, const Bitmap& members, std::size_t num_groups) {
+ScoreGroups kmeans_1d(std::span<const float> scores, const Bitmap& members,
+                      std::size_t num_groups) {
   check_input(scores, members, num_groups);
   const std::size_t count = members.count();
   if (count == 0) return {};
@@ -226,8 +227,8 @@ Kmeans1d kmeans_1d(std::span<const float> scores, const Bitmap& members, std::si
   return describe(best_groups(CountedScores(scores, members), num_groups));
 }
 
-Kmeans1d kmeans_1d(std::span<const float> scores, const Bitmap& members, std::size_t num_groups,
-                   Communicator& communicator) {
+ScoreGroups kmeans_1d(std::span<const float> scores, const Bitmap& members, std::size_t num_groups,
+                      Communicator& communicator) {
   check_input(scores, members, num_groups);
   auto count = static_cast<std::int64_t>(members.count());
   communicator.all_reduce(std::span(&count, 1));

@@ -17,15 +17,15 @@ struct Try {
 
 }  // namespace
 
-RatioChoice choose_ratio(std::size_t num_samples, double wanted, double max_ratio,
+RatioChoice choose_ratio(const ScoreView& scores, double wanted, double max_ratio,
                          const std::function<Selection(double)>& select) {
   // Nearer than this no later epoch would notice.
-  const double tolerance = std::max(1.0, 1e-4 * static_cast<double>(num_samples));
+  const double tolerance = std::max(1.0, 1e-4 * static_cast<double>(scores.num_samples()));
   RatioChoice best;
   double best_distance = 0.0;
   const auto attempt = [&](double ratio) {
     Selection selection = select(ratio);
-    const std::size_t num_pruned = num_samples - selection.kept.count();
+    const std::uint64_t num_pruned = scores.num_samples() - scores.count(selection.kept);
     const double distance = std::abs(static_cast<double>(num_pruned) - wanted);
     if (best.selection.kept.empty() || distance < best_distance) {
       best.selection = std::move(selection);
@@ -37,8 +37,8 @@ RatioChoice choose_ratio(std::size_t num_samples, double wanted, double max_rati
 
   Try low = attempt(0.0);
   Try high = attempt(max_ratio);
-  best.least_pruned = static_cast<std::size_t>(low.num_pruned);
-  best.most_pruned = static_cast<std::size_t>(high.num_pruned);
+  best.least_pruned = static_cast<std::uint64_t>(low.num_pruned);
+  best.most_pruned = static_cast<std::uint64_t>(high.num_pruned);
   for (int tries = 0; tries < kMaxTries && best_distance > tolerance; ++tries) {
     if (wanted <= low.num_pruned || wanted >= high.num_pruned) break;
     // Every other time by halves, so that a curve that is not straight is still narrowed down.

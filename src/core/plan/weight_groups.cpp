@@ -1,6 +1,7 @@
 #include "core/plan/weight_groups.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -13,27 +14,41 @@ bool has_two_weights(const Selection& selection) {
   return selection.rescale != 1.0F && !selection.rescaled.empty() && selection.rescaled.count() > 0;
 }
 
-std::size_t fill_batches(Selection& selection, std::size_t batch_size, RandomStream& random) {
-  if (!has_two_weights(selection)) return 0;
+std::uint64_t fill_batches(const ScoreView& scores, std::size_t batch_size, RandomStream& random,
+                           Selection& selection) {
+  if (selection.rescale == 1.0F) return 0;
   const std::size_t num_rescaled = selection.rescaled.count();
-  const std::size_t missing = (batch_size - num_rescaled % batch_size) % batch_size;
-  if (missing == 0) return 0;
-  Bitmap pruned(selection.kept.size(), true);
-  pruned -= selection.kept;
-  const std::size_t num_pruned = pruned.count();
-  if (missing >= num_pruned) {
-    selection.kept |= pruned;
+  std::size_t missing = (batch_size - num_rescaled % batch_size) % batch_size;
+  std::size_t num_restored = missing;
+  if (missing > 0) {
+    Bitmap restored(selection.kept.size(), true);
+    restored -= selection.kept;
+    const std::size_t num_pruned = restored.count();
+    if (missing >= num_pruned) {
+      num_restored = num_pruned;
+      missing = 0;
+      selection.rescaled = {};
+    } else {
+      restored = choose(restored, num_pruned, missing, random);
+      selection.rescaled |= restored;
+    }
+    selection.kept |= restored;
+  }
+  const std::size_t num_weighted = selection.rescaled.count();
+  const auto signed_of = [](std::size_t number) { return static_cast<std::int64_t>(number); };
+  std::array<std::int64_t, 4> totals = {signed_of(num_rescaled), signed_of(num_weighted),
+                                        signed_of(missing), signed_of(num_restored)};
+  scores.sum(totals);
+  const auto [all_rescaled, all_weighted, all_missing, all_restored] = totals;
+  if (all_rescaled > 0 && all_weighted == 0) {
     selection.rescaled = {};
     selection.rescale = 1.0F;
-    return num_pruned;
+  } else if (all_missing > 0) {
+    selection.rescale = static_cast<float>(static_cast<double>(selection.rescale) *
+                                           static_cast<double>(all_weighted - all_missing) /
+                                           static_cast<double>(all_weighted));
   }
-  const Bitmap restored = choose(pruned, num_pruned, missing, random);
-  selection.kept |= restored;
-  selection.rescaled |= restored;
-  selection.rescale = static_cast<float>(static_cast<double>(selection.rescale) *
-                                         static_cast<double>(num_rescaled) /
-                                         static_cast<double>(num_rescaled + missing));
-  return missing;
+  return static_cast<std::uint64_t>(all_restored);
 }
 
 Array<std::uint32_t> group_by_weight(const Array<std::uint32_t>& order, const Bitmap& rescaled,

@@ -6,6 +6,7 @@
 
 #include "base/random/random.h"
 #include "tamis/array.h"
+#include "tamis/score_view.h"
 #include "tamis/selection.h"
 
 namespace tamis::detail {
@@ -13,10 +14,12 @@ namespace tamis::detail {
 // True if the samples of the selection have two different weights.
 bool has_two_weights(const Selection& selection);
 
-// Puts pruned samples back, uniformly at random, until the rescaled ones fill whole batches; the
-// weight falls so that its sum stays what it was. If there are not enough of them, all come back
-// and no sample is rescaled. Returns how many were put back.
-std::size_t fill_batches(Selection& selection, std::size_t batch_size, RandomStream& random);
+// Puts pruned samples of this rank back, uniformly at random, until its rescaled ones fill whole
+// batches; the weight, one for all ranks, falls so that its sum stays what it was. A rank that has
+// not enough pruned samples gets all of them back, and none of its samples is rescaled. Returns how
+// many came back on all ranks. Collective.
+std::uint64_t fill_batches(const ScoreView& scores, std::size_t batch_size, RandomStream& random,
+                           Selection& selection);
 
 // The same samples, in an order of which every `batch_size` in a row have one weight, the batches
 // in uniformly random order. Last come the weight-1 samples that fill no batch, then such rescaled

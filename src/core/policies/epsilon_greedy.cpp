@@ -3,10 +3,7 @@
 #include "tamis/policies/epsilon_greedy.h"
 
 #include "base/check.h"
-#include "base/random/subset.h"
 #include "base/rounding.h"
-#include "core/policies/part_subset.h"
-#include "core/policies/top_k.h"
 
 namespace tamis {
 
@@ -23,31 +20,14 @@ class EpsilonGreedy final : public Policy {
   double max_prune_ratio() const override { return kMaxAdjustedRatio; }
 
   Selection select(const PolicyInput& input) const override {
-    const std::size_t n = input.scores.size();
     const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
-    const auto num_kept = static_cast<std::size_t>(detail::floor_share(keep, n));
-    const auto num_random =
-        static_cast<std::size_t>(detail::floor_share(options_.epsilon, num_kept));
-    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
-    Selection selection{
-        .kept = detail::unscored_then_highest(input.scores, num_kept - num_random, random)};
-    Bitmap rest(n, true);
-    rest -= selection.kept;
-    detail::RandomStream exploration(input.seed, input.epoch, detail::Purpose::exploration);
-    selection.kept |= detail::choose(rest, n - (num_kept - num_random), num_random, exploration);
-    return selection;
-  }
-
-  Selection select_part(const PartInput& input) const override {
-    const std::uint64_t num_kept =
-        detail::floor_share(1.0 - options_.prune_ratio, input.num_samples);
+    const std::uint64_t num_kept = detail::floor_share(keep, input.scores.num_samples());
     const std::uint64_t num_random = detail::floor_share(options_.epsilon, num_kept);
-    Selection selection{.kept = detail::unscored_then_highest_part(num_kept - num_random, input,
-                                                                   detail::Purpose::selection)};
-    Bitmap rest(input.local.scores.size(), true);
+    Selection selection{
+        .kept = input.scores.unscored_then_highest(num_kept - num_random, input.draw(0))};
+    Bitmap rest(input.scores.size(), true);
     rest -= selection.kept;
-    selection.kept |= detail::choose_part(rest, input.num_samples - (num_kept - num_random),
-                                          num_random, input, detail::Purpose::exploration);
+    selection.kept |= input.scores.choose(rest, num_random, input.draw(1));
     return selection;
   }
 

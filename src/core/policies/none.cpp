@@ -9,7 +9,6 @@ class None final : public Policy {
   Spec spec() const override { return {"none"}; }
   bool uses_scores() const override { return false; }
   Selection select(const PolicyInput& input) const override { return anneal(input); }
-  Selection select_part(const PartInput& input) const override { return anneal_part(input); }
 };
 
 }  // namespace

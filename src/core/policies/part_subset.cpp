@@ -1,18 +1,11 @@
-// Every sample has a random key, a hash of its place in the whole data set; the subset is the
-// samples with the smallest keys. Finding the border takes the number of keys below a few bounds,
-// which ranks can add up.
+// Finding the border between the smallest keys and the others takes the number of keys below a few
+// bounds, which ranks can add up. The classes are searched side by side.
 #include "core/policies/part_subset.h"
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <vector>
-
-#include "core/policies/score_masks.h"
-#include "core/policies/top_k.h"
-#include "tamis/communicator.h"
 
 namespace tamis::detail {
 
@@ -21,26 +14,6 @@ namespace {
 using Wide = unsigned __int128;
 constexpr Wide kAllKeys = Wide{1} << 64U;
 constexpr std::size_t kBins = 32;
-
-// splitmix64 as a counter: different samples have different keys, because every step of the hash
-// can be undone.
-class SampleKeys {
- public:
-  SampleKeys(const PartInput& input, Purpose purpose)
-      : start_(RandomStream(input.local.seed, input.local.epoch, purpose).next()),
-        first_(input.first) {}
-
-  std::uint64_t operator()(std::size_t i) const {
-    std::uint64_t z = start_ + (first_ + i + 1) * 0x9e3779b97f4a7c15U;
-    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
-    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
-    return z ^ (z >> 31U);
-  }
-
- private:
-  std::uint64_t start_;
-  std::uint64_t first_;
-};
 
 template <typename Visit>
 void for_each_bit(const Bitmap& bits, Visit visit) {
@@ -51,121 +24,171 @@ void for_each_bit(const Bitmap& bits, Visit visit) {
   }
 }
 
-// Finds the bound below which exactly `count` of the keys of all ranks lie.
+Wide to_key(double share) {
+  if (share <= 0.0) return 0;
+  return share >= 1.0 ? kAllKeys : static_cast<Wide>(share * 0x1p64);
+}
+
+// Where the bound of a class is sought: in [low, high].
+struct Range {
+  Wide low = 0;
+  Wide high = 0;
+  std::uint64_t num_wanted = 0;  // keys below the bound, of all ranks
+  std::uint64_t num_below = 0;   // keys below `low`, of all ranks
+  std::uint64_t num_inside = 0;  // keys in [low, high), of all ranks
+
+  bool is_found() const { return num_wanted == num_below || num_wanted == num_below + num_inside; }
+  Wide bound() const { return num_wanted == num_below ? low : high; }
+};
+
+Range expected_range(const ClassDraw& draw) {
+  if (draw.num_wanted == 0) return {};
+  if (draw.num_wanted == draw.num_left) {
+    return {.low = kAllKeys, .high = kAllKeys, .num_wanted = draw.num_wanted};
+  }
+  // The keys are uniform, so the bound is where it is expected, give or take eight deviations.
+  const auto total = static_cast<double>(draw.num_left);
+  const double share = static_cast<double>(draw.num_wanted) / total;
+  const double reach = 8.0 * std::sqrt(share * (1.0 - share) / total) + 16.0 / total;
+  return {
+      .low = to_key(share - reach), .high = to_key(share + reach), .num_wanted = draw.num_wanted};
+}
+
+// Finds for every class the bound below which exactly the wanted number of keys of all ranks lie.
+// `class_of(i)` is the class of sample i.
+template <typename ClassOf>
 class BoundSearch {
  public:
-  BoundSearch(const Bitmap& candidates, const SampleKeys& keys, Communicator& communicator)
-      : candidates_(candidates), keys_(keys), communicator_(communicator) {}
+  BoundSearch(const Bitmap& candidates, const ClassOf& class_of, const SampleKeys& keys,
+              Communicator& communicator)
+      : candidates_(candidates), class_of_(class_of), keys_(keys), communicator_(communicator) {}
 
-  Wide run(std::uint64_t num_candidates, std::uint64_t count) {
-    // The keys are uniform, so the bound is where it is expected, give or take eight deviations.
-    const auto total = static_cast<double>(num_candidates);
-    const double share = static_cast<double>(count) / total;
-    const double reach = 8.0 * std::sqrt(share * (1.0 - share) / total) + 16.0 / total;
-    look_at(to_key(share - reach), to_key(share + reach));
-    if (count < num_below_) {
-      look_at(0, low_);
-    } else if (count > num_below_ + num_inside_) {
-      look_at(high_, kAllKeys);
+  std::vector<Wide> run(std::span<const ClassDraw> draws) {
+    for (const ClassDraw& draw : draws) ranges_.push_back(expected_range(draw));
+    look();
+    bool missed = false;
+    for (Range& range : ranges_) {
+      if (range.num_wanted < range.num_below) {
+        range.high = range.low;
+        range.low = 0;
+      } else if (range.num_wanted > range.num_below + range.num_inside) {
+        range.low = range.high;
+        range.high = kAllKeys;
+      } else {
+        continue;
+      }
+      missed = true;
     }
-    while (count != num_below_ && count != num_below_ + num_inside_) narrow(count);
-    return count == num_below_ ? low_ : high_;
+    if (missed) look();
+    while (narrow()) {
+    }
+    std::vector<Wide> bounds;
+    for (const Range& range : ranges_) bounds.push_back(range.bound());
+    return bounds;
   }
 
  private:
-  static Wide to_key(double share) {
-    if (share <= 0.0) return 0;
-    return share >= 1.0 ? kAllKeys : static_cast<Wide>(share * 0x1p64);
-  }
+  struct Candidate {
+    std::uint64_t key = 0;
+    std::size_t number = 0;  // of its class
+  };
 
-  void look_at(Wide low, Wide high) {
-    low_ = low;
-    high_ = high;
+  // Counts the keys below and in every range.
+  void look() {
     inside_.clear();
-    std::array<std::int64_t, 2> counts{};
+    std::vector<std::int64_t> counts(2 * ranges_.size(), 0);
     for_each_bit(candidates_, [&](std::size_t i) {
       const std::uint64_t key = keys_(i);
-      if (key < low) {
-        ++counts[0];
-      } else if (key < high) {
-        inside_.push_back(key);
+      const std::size_t c = class_of_(i);
+      if (key < ranges_[c].low) {
+        ++counts[2 * c];
+      } else if (key < ranges_[c].high) {
+        ++counts[2 * c + 1];
+        inside_.push_back({key, c});
       }
     });
-    counts[1] = static_cast<std::int64_t>(inside_.size());
     communicator_.all_reduce(counts);
-    num_below_ = static_cast<std::uint64_t>(counts[0]);
-    num_inside_ = static_cast<std::uint64_t>(counts[1]);
+    for (std::size_t c = 0; c < ranges_.size(); ++c) {
+      ranges_[c].num_below = static_cast<std::uint64_t>(counts[2 * c]);
+      ranges_[c].num_inside = static_cast<std::uint64_t>(counts[2 * c + 1]);
+    }
   }
 
-  // To the one of kBins equal bins that has the bound.
-  void narrow(std::uint64_t count) {
-    const Wide width = (high_ - low_ + kBins - 1) / kBins;
-    std::array<std::int64_t, kBins> counts{};
-    for (const std::uint64_t key : inside_)
-      ++counts[static_cast<std::size_t>((key - low_) / width)];
-    communicator_.all_reduce(counts);
-    std::size_t bin = 0;
-    while (num_below_ + static_cast<std::uint64_t>(counts[bin]) < count) {
-      num_below_ += static_cast<std::uint64_t>(counts[bin++]);
+  // Every range to the one of kBins equal bins that has the bound. False: there was nothing to do.
+  bool narrow() {
+    std::vector<std::size_t> first_bins(ranges_.size(), 0);
+    std::size_t num_bins = 0;
+    for (std::size_t c = 0; c < ranges_.size(); ++c) {
+      if (ranges_[c].is_found()) continue;
+      first_bins[c] = num_bins;
+      num_bins += kBins;
     }
-    num_inside_ = static_cast<std::uint64_t>(counts[bin]);
-    low_ += bin * width;
-    high_ = std::min(high_, low_ + width);
-    std::erase_if(inside_, [&](std::uint64_t key) { return key < low_ || key >= high_; });
+    if (num_bins == 0) return false;
+    std::erase_if(inside_, [&](const Candidate& candidate) {
+      const Range& range = ranges_[candidate.number];
+      return range.is_found() || candidate.key < range.low || candidate.key >= range.high;
+    });
+    const auto width_of = [](const Range& range) {
+      return (range.high - range.low + kBins - 1) / kBins;
+    };
+    std::vector<std::int64_t> counts(num_bins, 0);
+    for (const Candidate& candidate : inside_) {
+      const Range& range = ranges_[candidate.number];
+      ++counts[first_bins[candidate.number] +
+               static_cast<std::size_t>((candidate.key - range.low) / width_of(range))];
+    }
+    communicator_.all_reduce(counts);
+    for (std::size_t c = 0; c < ranges_.size(); ++c) {
+      Range& range = ranges_[c];
+      if (range.is_found()) continue;
+      const auto count_of = [&](std::size_t bin) {
+        return static_cast<std::uint64_t>(counts[first_bins[c] + bin]);
+      };
+      std::size_t bin = 0;
+      while (range.num_below + count_of(bin) < range.num_wanted) range.num_below += count_of(bin++);
+      range.num_inside = count_of(bin);
+      const Wide width = width_of(range);
+      range.low += bin * width;
+      range.high = std::min(range.high, range.low + width);
+    }
+    return true;
   }
 
   const Bitmap& candidates_;
-  SampleKeys keys_;
+  const ClassOf& class_of_;
+  const SampleKeys& keys_;
   Communicator& communicator_;
-  Wide low_ = 0;
-  Wide high_ = kAllKeys;
-  std::uint64_t num_below_ = 0;        // of all ranks
-  std::uint64_t num_inside_ = 0;       // of all ranks
-  std::vector<std::uint64_t> inside_;  // of this rank
+  std::vector<Range> ranges_;      // of all classes
+  std::vector<Candidate> inside_;  // those of this rank that are in their range
 };
 
-}  // namespace
-
-std::uint64_t sum_over_ranks(std::uint64_t number, const PartInput& input) {
-  auto sum = static_cast<std::int64_t>(number);
-  input.communicator->all_reduce(std::span(&sum, 1));
-  return static_cast<std::uint64_t>(sum);
-}
-
-Bitmap choose_part(const Bitmap& candidates, std::uint64_t num_candidates, std::uint64_t count,
-                   const PartInput& input, Purpose purpose) {
-  if (count == num_candidates) return candidates;
-  if (count == 0) return Bitmap(candidates.size());
-  const SampleKeys keys(input, purpose);
-  const Wide bound = BoundSearch(candidates, keys, *input.communicator).run(num_candidates, count);
+template <typename ClassOf>
+Bitmap choose_below(const Bitmap& candidates, const ClassOf& class_of,
+                    std::span<const ClassDraw> draws, const SampleKeys& keys,
+                    Communicator& communicator) {
+  const std::vector<Wide> bounds =
+      BoundSearch<ClassOf>(candidates, class_of, keys, communicator).run(draws);
   Bitmap chosen(candidates.size());
   for_each_bit(candidates, [&](std::size_t i) {
-    if (keys(i) < bound) chosen.set(i);
+    if (keys(i) < bounds[class_of(i)]) chosen.set(i);
   });
   return chosen;
 }
 
-Bitmap highest_part(std::uint64_t count, const PartInput& input, Purpose purpose) {
-  const std::span<const float> scores = input.local.scores;
-  if (count == 0) return Bitmap(scores.size());
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const ScoreBorder border = find_border(scores, count, [&](std::span<std::int64_t> histogram) {
-    input.communicator->all_reduce(histogram);
-  });
-  const Bitmap ties = within(scores, border.value, border.value);
-  Bitmap result =
-      choose_part(ties, sum_over_ranks(ties.count(), input), border.num_wanted, input, purpose);
-  result |= within(scores, std::nextafter(border.value, kInfinity), kInfinity);
-  return result;
-}
+}  // namespace
 
-Bitmap unscored_then_highest_part(std::uint64_t count, const PartInput& input, Purpose purpose) {
-  Bitmap unscored(input.local.scores.size(), true);
-  unscored -= scored(input.local.scores);
-  const std::uint64_t num_unscored = sum_over_ranks(unscored.count(), input);
-  if (num_unscored >= count) return choose_part(unscored, num_unscored, count, input, purpose);
-  unscored |= highest_part(count - num_unscored, input, purpose);
-  return unscored;
+Bitmap choose_part(const Bitmap& candidates, std::span<const std::int32_t> labels,
+                   std::span<const ClassDraw> draws, const SampleKeys& keys,
+                   Communicator& communicator) {
+  if (labels.empty()) {
+    if (draws[0].num_wanted == draws[0].num_left) return candidates;
+    if (draws[0].num_wanted == 0) return Bitmap(candidates.size());
+    return choose_below(
+        candidates, [](std::size_t) { return std::size_t{0}; }, draws, keys, communicator);
+  }
+  return choose_below(
+      candidates, [labels](std::size_t i) { return static_cast<std::size_t>(labels[i]); }, draws,
+      keys, communicator);
 }
 
 }  // namespace tamis::detail

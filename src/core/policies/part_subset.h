@@ -1,29 +1,43 @@
-// Random and highest samples among all ranks' parts, each rank seeing its own part only.
+// Random samples among all ranks' parts, each rank seeing its own part only.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "base/random/random.h"
+#include "core/plan/class_floor.h"
 #include "tamis/bitmap.h"
-#include "tamis/policy.h"
+#include "tamis/communicator.h"
 
 namespace tamis::detail {
 
-// The sum over all ranks.
-std::uint64_t sum_over_ranks(std::uint64_t number, const PartInput& input);
+// A random key for every sample, a hash of its place in the whole data set. splitmix64 as a
+// counter: different samples have different keys, because every step of the hash can be undone.
+class SampleKeys {
+ public:
+  // `first` is the number of the part's first sample in the whole data set.
+  SampleKeys(std::uint64_t seed, std::uint64_t epoch, Purpose purpose, std::uint64_t first)
+      : start_(RandomStream(seed, epoch, purpose).next()), first_(first) {}
 
-// This rank's part of a uniformly random subset of `count` of all ranks' candidates. Which ones
-// depends on (seed, epoch, purpose) and the set of candidates alone, not on how it is cut into
-// parts. Some 2 KiB are sent, however many samples there are. Requires: `num_candidates` is the sum
-// over all ranks and not below `count`.
-Bitmap choose_part(const Bitmap& candidates, std::uint64_t num_candidates, std::uint64_t count,
-                   const PartInput& input, Purpose purpose);
+  std::uint64_t operator()(std::size_t i) const {
+    std::uint64_t z = start_ + (first_ + i + 1) * 0x9e3779b97f4a7c15U;
+    z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
+    z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
+    return z ^ (z >> 31U);
+  }
 
-// This rank's part of the `count` highest scores of all ranks; equal ones at the border are chosen
-// uniformly. Sends 41 KiB. Requires: count is at most the number of scored samples of all ranks.
-Bitmap highest_part(std::uint64_t count, const PartInput& input, Purpose purpose);
+ private:
+  std::uint64_t start_;
+  std::uint64_t first_;
+};
 
-// The same, but first the samples that have no score.
-Bitmap unscored_then_highest_part(std::uint64_t count, const PartInput& input, Purpose purpose);
+// This rank's part of a uniformly random subset of all ranks' candidates: of every class c,
+// draws[c].num_wanted of its draws[c].num_left candidates. Without labels there is one class. The
+// subset is the candidates with the smallest keys, so it does not depend on how the data set is cut
+// into parts. Some 2 KiB per class are sent, however many samples there are. Requires: draws are
+// the same on all ranks and num_left is the sum over all ranks of a class that is drawn from.
+Bitmap choose_part(const Bitmap& candidates, std::span<const std::int32_t> labels,
+                   std::span<const ClassDraw> draws, const SampleKeys& keys,
+                   Communicator& communicator);
 
 }  // namespace tamis::detail

@@ -1,9 +1,7 @@
 #include "tamis/policies/random.h"
 
 #include "base/check.h"
-#include "base/random/subset.h"
 #include "base/rounding.h"
-#include "core/policies/part_subset.h"
 
 namespace tamis {
 
@@ -26,20 +24,10 @@ class Random final : public Policy {
   }
 
   Selection select(const PolicyInput& input) const override {
-    const std::size_t n = input.scores.size();
-    const std::uint64_t epoch = renewal_ == Renewal::once ? 0 : input.epoch;
-    detail::RandomStream random(input.seed, epoch, detail::Purpose::selection);
-    const double ratio = input.prune_ratio.value_or(options_.prune_ratio);
-    return {.kept = detail::choose(n, detail::floor_share(1.0 - ratio, n), random)};
-  }
-
-  Selection select_part(const PartInput& input) const override {
-    PartInput drawn = input;
-    if (renewal_ == Renewal::once) drawn.local.epoch = 0;
-    const std::uint64_t num_kept =
-        detail::floor_share(1.0 - options_.prune_ratio, input.num_samples);
-    return {.kept = detail::choose_part(Bitmap(input.local.scores.size(), true), input.num_samples,
-                                        num_kept, drawn, detail::Purpose::selection)};
+    const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
+    const Draw draw{.seed = input.seed, .epoch = renewal_ == Renewal::once ? 0 : input.epoch};
+    return {.kept =
+                input.scores.choose(detail::floor_share(keep, input.scores.num_samples()), draw)};
   }
 
  private:

@@ -6,11 +6,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "base/random/subset.h"
 #include "base/rounding.h"
-#include "core/grouping/kmeans_1d.h"
-#include "core/policies/part_subset.h"
-#include "core/policies/score_masks.h"
 
 namespace tamis {
 
@@ -37,45 +33,27 @@ class Seta final : public Policy {
 
   Selection select(const PolicyInput& input) const override {
     Selection selection = anneal(input);
-    Bitmap members = detail::scored(input.scores);
+    Bitmap members = input.scores.scored();
     members &= selection.kept;
-    const auto clusters = detail::kmeans_1d(input.scores, members, options_.groups);
+    const ScoreGroups clusters = input.scores.groups(members, options_.groups);
     apply_window(clusters, input, std::move(members), selection);
     return selection;
   }
 
   Selection anneal(const PolicyInput& input) const override {
-    const std::size_t n = input.scores.size();
-    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
     const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
-    return {.kept = detail::choose(n, detail::floor_share(keep, n), random)};
-  }
-
-  Selection select_part(const PartInput& input) const override {
-    Selection selection = anneal_part(input);
-    Bitmap members = detail::scored(input.local.scores);
-    members &= selection.kept;
-    const auto clusters =
-        detail::kmeans_1d(input.local.scores, members, options_.groups, *input.communicator);
-    apply_window(clusters, input.local, std::move(members), selection);
-    return selection;
-  }
-
-  Selection anneal_part(const PartInput& input) const override {
-    const std::uint64_t num_kept =
-        detail::floor_share(1.0 - options_.prune_ratio, input.num_samples);
-    return {.kept = detail::choose_part(Bitmap(input.local.scores.size(), true), input.num_samples,
-                                        num_kept, input, detail::Purpose::selection)};
+    const std::uint64_t num_kept = detail::floor_share(keep, input.scores.num_samples());
+    return {.kept = input.scores.choose(num_kept, input.draw())};
   }
 
  private:
   // Leaves out the members whose groups the window does not have.
-  void apply_window(const detail::Kmeans1d& clusters, const PolicyInput& input, Bitmap members,
+  void apply_window(const ScoreGroups& clusters, const PolicyInput& input, Bitmap members,
                     Selection& selection) const {
     const std::size_t num_groups = clusters.groups.size();
     if (num_groups == 0) return;
 
-    // With fewer groups than asked for, the window shrinks with them but never vanishes.
+    // With fewer groups than wanted, the window shrinks with them but never vanishes.
     const std::size_t window =
         std::max<std::size_t>(1, window_size(num_groups, options_.window_scale));
     const bool first = input.epoch == 0;
@@ -83,8 +61,7 @@ class Seta final : public Policy {
     const std::size_t end = first ? num_groups : begin + window;
     if (end - begin < num_groups) {
       Bitmap outside = std::move(members);
-      outside -=
-          detail::within(input.scores, clusters.groups[begin].low, clusters.groups[end - 1].high);
+      outside -= input.scores.within(clusters.groups[begin].low, clusters.groups[end - 1].high);
       selection.kept -= outside;
     }
     selection.report.groups = clusters.groups;

@@ -5,10 +5,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <limits>
-
-#include "base/random/subset.h"
-#include "core/policies/score_masks.h"
 
 namespace tamis::detail {
 
@@ -41,7 +37,7 @@ ScoreBorder find_border(std::span<const float> scores, std::uint64_t count,
       const std::uint32_t key = to_ordered(score);
       if ((key & prefix_mask) == prefix) ++histogram[(key >> shift) & digit_mask];
     }
-    if (add_up) add_up(std::span(histogram).first(digit_mask + 1));
+    add_up(std::span(histogram).first(digit_mask + 1));
     std::uint32_t digit = digit_mask;
     while (static_cast<std::uint64_t>(histogram[digit]) < count) {
       count -= static_cast<std::uint64_t>(histogram[digit--]);
@@ -50,26 +46,6 @@ ScoreBorder find_border(std::span<const float> scores, std::uint64_t count,
     prefix_mask |= digit_mask << shift;
   }
   return {.value = from_ordered(prefix), .num_wanted = count};
-}
-
-Bitmap highest(std::span<const float> scores, std::size_t count, RandomStream& random) {
-  if (count == 0) return Bitmap(scores.size());
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  const ScoreBorder border = find_border(scores, count);
-  const Bitmap ties = within(scores, border.value, border.value);
-  Bitmap result = choose(ties, ties.count(), border.num_wanted, random);
-  result |= within(scores, std::nextafter(border.value, kInfinity), kInfinity);
-  return result;
-}
-
-Bitmap unscored_then_highest(std::span<const float> scores, std::size_t count,
-                             RandomStream& random) {
-  Bitmap unscored(scores.size(), true);
-  unscored -= scored(scores);
-  const std::size_t num_unscored = unscored.count();
-  if (num_unscored >= count) return choose(unscored, num_unscored, count, random);
-  unscored |= highest(scores, count - num_unscored, random);
-  return unscored;
 }
 
 }  // namespace tamis::detail

@@ -1,13 +1,9 @@
 // The highest scores, without sorting.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
-
-#include "base/random/random.h"
-#include "tamis/bitmap.h"
 
 namespace tamis::detail {
 
@@ -17,18 +13,10 @@ struct ScoreBorder {
   std::uint64_t num_wanted = 0;  // how many of the scores equal to it belong to the highest
 };
 
-// The border of the `count` highest scores. `add_up` adds the histograms of other parts of the data
-// to ours, which then is that of all of it.
+// The border of the `count` highest scores, of those that are numbers. `add_up` adds the histograms
+// of other parts of the data to ours, which then is that of all of it. Requires: count is at least
+// 1 and at most the number of scored samples.
 ScoreBorder find_border(std::span<const float> scores, std::uint64_t count,
-                        const std::function<void(std::span<std::int64_t>)>& add_up = {});
-
-// The `count` highest scores among those that are numbers; equal scores at the border are chosen
-// uniformly. Requires: count is at most the number of scored samples.
-Bitmap highest(std::span<const float> scores, std::size_t count, RandomStream& random);
-
-// `count` samples: first those that have no score (a random part of them if they are more than
-// `count`), then the highest scored. Requires: count <= scores.size().
-Bitmap unscored_then_highest(std::span<const float> scores, std::size_t count,
-                             RandomStream& random);
+                        const std::function<void(std::span<std::int64_t>)>& add_up);
 
 }  // namespace tamis::detail

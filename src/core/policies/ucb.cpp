@@ -3,8 +3,6 @@
 
 #include "base/check.h"
 #include "base/rounding.h"
-#include "core/policies/part_subset.h"
-#include "core/policies/top_k.h"
 
 namespace tamis {
 
@@ -19,16 +17,8 @@ class Ucb final : public Policy {
 
   Selection select(const PolicyInput& input) const override {
     const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
-    const auto num_kept = static_cast<std::size_t>(detail::floor_share(keep, input.scores.size()));
-    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::selection);
-    return {.kept = detail::unscored_then_highest(input.scores, num_kept, random)};
-  }
-
-  Selection select_part(const PartInput& input) const override {
-    const std::uint64_t num_kept =
-        detail::floor_share(1.0 - options_.prune_ratio, input.num_samples);
-    return {.kept =
-                detail::unscored_then_highest_part(num_kept, input, detail::Purpose::selection)};
+    const std::uint64_t num_kept = detail::floor_share(keep, input.scores.num_samples());
+    return {.kept = input.scores.unscored_then_highest(num_kept, input.draw())};
   }
 
  private:

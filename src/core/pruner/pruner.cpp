@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "core/plan/class_floor.h"
-#include "core/plan/target_ratio.h"
-#include "core/plan/weight_groups.h"
+#include "core/plan/planner.h"
+#include "core/policies/local_view.h"
 #include "core/policies/score_statistics.h"
 #include "tamis/registry.h"
 
@@ -27,37 +26,6 @@ std::unique_ptr<Scorer> make_scorer_for(const PrunerOptions& options) {
   check_num_samples(options.num_samples);
   const Spec default_score{std::string(find_policy(options.policy.name).default_score)};
   return make_scorer(options.score.value_or(default_score), options.num_samples);
-}
-
-// Epochs from the first on in which the policy leaves samples out.
-std::uint64_t num_ratio_epochs(const Policy& policy, const Schedule& schedule) {
-  return policy.prunes_when_annealing() ? schedule.num_epochs : schedule.num_pruned_epochs();
-}
-
-void check_added_options(const PrunerOptions& options, const Policy& policy,
-                         const Schedule& schedule) {
-  const double share = options.min_per_class;
-  detail::require(share >= 0.0 && share <= 1.0, "Pruner", "min_per_class", "in [0, 1]", share);
-  if (share > 0.0) {
-    detail::require(options.labels.size() == options.num_samples, "Pruner",
-                    "labels for min_per_class", "as many as samples", options.labels.size());
-  }
-  if (!options.target_prune) return;
-  const double target = *options.target_prune;
-  detail::require(target >= 0.0 && target < 1.0, "Pruner", "target_prune", "in [0, 1)", target);
-  const double max_ratio = policy.max_prune_ratio();
-  if (max_ratio == 0.0) {
-    throw std::invalid_argument(detail::concat("Pruner: target_prune must be unset for policy ",
-                                               policy.spec().name,
-                                               ", whose ratio cannot change, got ", target));
-  }
-  const std::uint64_t num_pruned = num_ratio_epochs(policy, schedule);
-  const double most =
-      max_ratio * static_cast<double>(num_pruned) / static_cast<double>(schedule.num_epochs);
-  detail::require(target <= most, "Pruner", "target_prune",
-                  detail::concat("at most ", most, " (a prune_ratio of ", max_ratio, " in ",
-                                 num_pruned, " of ", schedule.num_epochs, " epochs)"),
-                  target);
 }
 
 // True if the loss is a finite number also as a float, which is what scores are.
@@ -119,9 +87,8 @@ Pruner::Pruner(const PrunerOptions& options, std::unique_ptr<Scorer> scorer,
   options_.delta = options.delta.value_or(policy_->default_delta());
   schedule_ = {.num_epochs = options.num_epochs, .delta = *options_.delta};
   validate(schedule_);
-  check_added_options(options_, *policy_, schedule_);
-  if (options_.min_per_class == 0.0) options_.labels.clear();
-  class_sizes_ = detail::number_classes(options_.labels);
+  planner_ =
+      std::make_unique<detail::Planner>(options_, *policy_, schedule_, 0, options_.num_samples);
 }
 
 Pruner::Pruner(Pruner&&) noexcept = default;
@@ -141,62 +108,12 @@ void Pruner::check_epoch(std::uint64_t epoch) const {
 
 EpochPlan Pruner::preview(std::uint64_t epoch) const {
   check_epoch(epoch);
-  const bool pruning = schedule_.is_pruned(epoch);
-  Selection selection;
-  {
-    // The scores of some scorers are computed into scratch, which goes before the plan is made.
-    Array<float> scratch;
-    const PolicyInput input{
-        .scores = scorer_->scores(scratch), .epoch = epoch, .seed = options_.seed};
-    const bool follows_target =
-        options_.target_prune && (pruning || policy_->prunes_when_annealing());
-    selection = follows_target ? select_for_target(input) : select(input);
-  }
-  return {std::move(selection), options_.seed, epoch, pruning, options_.homogeneous_batch_size};
-}
-
-Selection Pruner::select(const PolicyInput& input) const {
-  Selection selection =
-      schedule_.is_pruned(input.epoch) ? policy_->select(input) : policy_->anneal(input);
-  if (options_.min_per_class == 0.0 && options_.homogeneous_batch_size == 0) return selection;
-  std::size_t num_restored = 0;
-  if (options_.min_per_class > 0.0) {
-    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::class_floor);
-    num_restored += detail::apply_class_floor(options_.labels, class_sizes_, options_.min_per_class,
-                                              selection, random);
-  }
-  if (options_.homogeneous_batch_size > 0) {
-    detail::RandomStream random(input.seed, input.epoch, detail::Purpose::whole_batches);
-    num_restored += detail::fill_batches(selection, options_.homogeneous_batch_size, random);
-  }
-  if (num_restored > 0) selection.report.num_restored = num_restored;
-  return selection;
-}
-
-Selection Pruner::select_for_target(PolicyInput input) const {
-  const auto count = [](std::uint64_t number) { return static_cast<double>(number); };
-  const double all = count(options_.num_samples) * count(schedule_.num_epochs);
-  const double num_pruned =
-      count(options_.num_samples) * count(num_epochs_started_) - count(num_samples_planned_);
-  const double epochs_left = count(num_ratio_epochs(*policy_, schedule_) - input.epoch);
-  const double wanted = (*options_.target_prune * all - num_pruned) / epochs_left;
-  auto choice =
-      detail::choose_ratio(options_.num_samples, wanted, policy_->max_prune_ratio(), [&](double r) {
-        input.prune_ratio = r;
-        return select(input);
-      });
-  SelectionReport& report = choice.selection.report;
-  report.prune_ratio = choice.prune_ratio;
-  const auto share_with = [&](double per_epoch, double epochs) {
-    return (num_pruned + epochs * per_epoch) / all;
-  };
-  report.lowest_reachable = share_with(count(choice.least_pruned), epochs_left);
-  // Where nothing can be pruned yet, later epochs may still do what they can.
-  report.highest_reachable =
-      choice.most_pruned > 0
-          ? share_with(count(choice.most_pruned), epochs_left)
-          : share_with(policy_->max_prune_ratio() * count(options_.num_samples), epochs_left - 1.0);
-  return std::move(choice.selection);
+  // The scores of some scorers are computed into scratch, which goes before the order is made.
+  Array<float> scratch;
+  Selection selection = planner_->select(detail::LocalView(scorer_->scores(scratch)), epoch,
+                                         {num_epochs_started_, num_samples_planned_});
+  return {std::move(selection), options_.seed, epoch, schedule_.is_pruned(epoch),
+          options_.homogeneous_batch_size};
 }
 
 const EpochPlan& Pruner::start_epoch(std::uint64_t epoch) {

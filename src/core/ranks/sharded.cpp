@@ -7,32 +7,33 @@
 
 #include "base/agreement.h"
 #include "base/check.h"
+#include "core/policies/sharded_view.h"
 #include "core/state/state_fields.h"
 
 namespace tamis::detail {
 
 namespace {
 
-// These need all scores in one place.
-void refuse_plan_options(const PrunerOptions& options) {
-  const char* name = nullptr;
-  if (options.homogeneous_batch_size > 0) name = "homogeneous batches";
-  if (options.min_per_class > 0.0) name = "min_per_class";
-  if (options.target_prune) name = "target_prune";
-  if (name == nullptr) return;
-  throw std::invalid_argument(concat("DistributedPruner: ", name,
-                                     " must not be asked for in the sharded layout; the replicated "
-                                     "one has it"));
-}
-
+// The plans are made from all scores, not from those of the part.
 PrunerOptions options_of_part(PrunerOptions options, const Communicator& communicator) {
-  refuse_plan_options(options);
   const std::size_t num_ranks = communicator.size();
   require(options.num_samples >= num_ranks, "DistributedPruner", "num_samples",
           concat("at least one per rank (", num_ranks, ")"), options.num_samples);
   const std::uint64_t begin = part_begin(options.num_samples, num_ranks, communicator.rank());
   const std::uint64_t end = part_begin(options.num_samples, num_ranks, communicator.rank() + 1);
   options.num_samples = static_cast<std::size_t>(end - begin);
+  options.homogeneous_batch_size = 0;
+  options.min_per_class = 0.0;
+  options.labels.clear();
+  options.target_prune.reset();
+  return options;
+}
+
+// `options` with the defaults that were filled in for the part.
+PrunerOptions options_of_whole(PrunerOptions options, const PrunerOptions& part) {
+  options.score = part.score;
+  options.policy = part.policy;
+  options.delta = part.delta;
   return options;
 }
 
@@ -59,11 +60,10 @@ ShardedRank::ShardedRank(const PrunerOptions& options,
                          const std::shared_ptr<Communicator>& communicator,
                          const DistributedOptions& distribution)
     : RankState(Pruner(options_of_part(options, *communicator)), communicator, distribution),
-      options_(pruner_.options()),
+      options_(options_of_whole(options, pruner_.options())),
       first_(part_begin(options.num_samples, communicator->size(), communicator->rank())),
-      numbers_(pruner_.scorer().numbers()) {
-  options_.num_samples = options.num_samples;
-}
+      planner_(options_, *pruner_.policy_, pruner_.schedule(), first_, pruner_.num_samples()),
+      numbers_(pruner_.scorer().numbers()) {}
 
 double ShardedRank::pruned_share() const {
   if (num_epochs_started_ == 0) return 0.0;
@@ -90,20 +90,16 @@ void ShardedRank::exchange() {
   pruner_.scorer_->set_numbers(numbers_);
 }
 
-Selection ShardedRank::select(std::uint64_t epoch, bool pruning) {
+Selection ShardedRank::select(std::uint64_t epoch) {
   Array<float> scratch;
-  const PartInput input{
-      .local = {.scores = pruner_.scorer().scores(scratch), .epoch = epoch, .seed = options_.seed},
-      .first = first_,
-      .num_samples = options_.num_samples,
-      .communicator = communicator_.get()};
-  return pruning ? pruner_.policy_->select_part(input) : pruner_.policy_->anneal_part(input);
+  const ShardedView scores(pruner_.scorer().scores(scratch), first_, options_.num_samples,
+                           *communicator_);
+  return planner_.select(scores, epoch, {num_epochs_started_, num_samples_planned_});
 }
 
 EpochPlan ShardedRank::make_plan(Selection selection, std::uint64_t epoch, bool pruning) const {
-  // Ranks with equal selections must not have equal orders.
-  const std::uint64_t seed = options_.seed ^ (first_ * 0x9e3779b97f4a7c15U);
-  return {std::move(selection), seed, epoch, pruning};
+  return {std::move(selection), part_seed(options_.seed, first_), epoch, pruning,
+          options_.homogeneous_batch_size};
 }
 
 void ShardedRank::start_epoch(std::uint64_t epoch) {
@@ -111,7 +107,7 @@ void ShardedRank::start_epoch(std::uint64_t epoch) {
   const bool pruning = pruner_.schedule().is_pruned(epoch);
   plan_.reset();
   pruner_.plan_.reset();
-  pruner_.begin_epoch(make_plan(select(epoch, pruning), epoch, pruning));
+  pruner_.begin_epoch(make_plan(select(epoch), epoch, pruning));
   view_plan(0);
   ++num_epochs_started_;
   num_samples_planned_ += plan_->num_selected();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 
+#include "core/plan/planner.h"
 #include "core/ranks/rank_state.h"
 
 namespace tamis::detail {
@@ -34,7 +35,7 @@ class ShardedRank final : public RankState {
   void take_whole(const std::function<void(Pruner&)>& load) override;
 
  private:
-  Selection select(std::uint64_t epoch, bool pruning);
+  Selection select(std::uint64_t epoch);
   EpochPlan make_plan(Selection selection, std::uint64_t epoch, bool pruning) const;
   void view_plan(std::size_t begin);
   void check_whole_fits() const;
@@ -47,6 +48,7 @@ class ShardedRank final : public RankState {
 
   PrunerOptions options_;  // those of the whole data set
   std::uint64_t first_;
+  Planner planner_;
   std::size_t begin_ = 0;  // samples of the rank's plan that were done when it was loaded
   OptionMap numbers_;      // the scorer's when the ranks last agreed on them
   std::uint64_t num_epochs_started_ = 0;

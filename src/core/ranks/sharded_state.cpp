@@ -90,7 +90,8 @@ void ShardedRank::gather_plan(Pruner* whole) {
   selection.rescaled = gather_bitmap(rescaled);
   if (whole == nullptr) return;
   if (selection.rescaled.count() == 0) selection.rescaled = {};
-  whole->plan_.emplace(std::move(selection), options_.seed, plan.epoch(), plan.pruning());
+  whole->plan_.emplace(std::move(selection), options_.seed, plan.epoch(), plan.pruning(),
+                       options_.homogeneous_batch_size);
   if (is_mid_epoch()) {
     whole->position_ = begin_ + position_;
     whole->num_position_ranks_ = num_ranks();

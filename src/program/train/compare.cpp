@@ -108,7 +108,7 @@ void compare(const CompareArguments& arguments) {
     Comparison comparison =
         share(team, arguments.comparison.resume, [&] { return open_comparison(arguments); });
     const auto data = training::load_run_data(comparison.config().shared.data);
-    run(std::move(comparison), data, arguments, team);
+    run(std::move(comparison), *data, arguments, team);
     return;
   }
   const ComparisonConfig config = new_config(arguments);
@@ -117,7 +117,7 @@ void compare(const CompareArguments& arguments) {
   const std::string folder = folder_of(arguments, config);
   run(share(team, folder,
             [&] { return Comparison::create(folder, config, arguments.comparison.existing()); }),
-      data, arguments, team);
+      *data, arguments, team);
 }
 
 }  // namespace

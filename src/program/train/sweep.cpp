@@ -75,7 +75,7 @@ void resume(const SweepArguments& arguments) {
   training::read_sweep(arguments.comparison.resume);  // a plain comparison is not a sweep
   Comparison comparison = Comparison::open(arguments.comparison.resume);
   const auto data = training::load_run_data(comparison.config().shared.data);
-  show(std::move(comparison), data, arguments);
+  show(std::move(comparison), *data, arguments);
 }
 
 void sweep(const SweepArguments& arguments) {
@@ -96,7 +96,7 @@ void sweep(const SweepArguments& arguments) {
       arguments.comparison.overwrite ? values : training::extend_sweep(folder, values);
   Comparison comparison = Comparison::create(folder, config, arguments.comparison.existing());
   write_sweep(folder, all);
-  show(std::move(comparison), data, arguments);
+  show(std::move(comparison), *data, arguments);
 }
 
 }  // namespace

@@ -98,7 +98,7 @@ std::string introduction(training::Trainer& trainer) {
                                 with_commas(trainer.pruner().options().num_samples)));
   facts.add("model",
             fmt::format("{}, {} parameters", config.model.name,
-                        with_commas(static_cast<std::uint64_t>(num_parameters(trainer.model())))));
+                        with_commas(static_cast<std::uint64_t>(trainer.num_parameters()))));
   facts.add("run",
             fmt::format("{} epochs, batch size {}, seed {}, {} threads{}", config.training.epochs,
                         config.training.batch_size, config.training.seed, config.training.threads,
@@ -166,7 +166,7 @@ void train(const TrainArguments& arguments) {
   detail::together(*team.communicator(), [&] {
     if (is_new && team.is_first()) RunFolder::check_new(path, existing);
   });
-  const training::DataSplits data = training::load_run_data(config.data);
+  const auto data = training::load_run_data(config.data);
   const StopSignals signals;
   std::optional<RunFolder> folder;
   detail::together(*team.communicator(), [&] {
@@ -176,7 +176,8 @@ void train(const TrainArguments& arguments) {
       folder = RunFolder::join(path);
     }
   });
-  training::Trainer trainer(config, data, std::move(*folder), team, arguments.team.chosen_layout());
+  training::Trainer trainer(config, *data, std::move(*folder), team,
+                            arguments.team.chosen_layout());
 
   const bool is_quiet = arguments.quiet || !team.is_first();
   const bool shows_lines = !is_quiet && !arguments.json;

@@ -13,8 +13,8 @@
 #include "program/shared/arguments.h"
 #include "tamis/libtorch/process_group.h"
 #include "tamis/registry.h"
-#include "training/data/dataset.h"
-#include "training/models/model.h"
+#include "training/data/known_data.h"
+#include "training/models/model_names.h"
 
 namespace tamis::cli {
 

@@ -101,11 +101,4 @@ DataSplits load_data(const std::string& name, const DataOptions& options) {
           .test = load_split(known, Split::test, options)};
 }
 
-std::vector<std::string> data_names() {
-  std::vector<std::string> names;
-  for (const KnownData& known : known_data()) names.emplace_back(known.name);
-  names.emplace_back("folder");
-  return names;
-}
-
 }  // namespace tamis::training

@@ -47,7 +47,4 @@ struct DataOptions {
 // damaged.
 DataSplits load_data(const std::string& name, const DataOptions& options = {});
 
-// Names that load_data understands, for help texts.
-std::vector<std::string> data_names();
-
 }  // namespace tamis::training

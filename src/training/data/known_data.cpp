@@ -115,6 +115,13 @@ std::span<const KnownData> known_data() {
   return all;
 }
 
+std::vector<std::string> data_names() {
+  std::vector<std::string> names;
+  for (const KnownData& known : known_data()) names.emplace_back(known.name);
+  names.emplace_back("folder");
+  return names;
+}
+
 const KnownData& find_known_data(std::string_view name) {
   std::string names;
   for (const KnownData& known : known_data()) {

@@ -42,6 +42,9 @@ struct KnownData {
 // fashion-mnist, mnist, cifar10, cifar100.
 std::span<const KnownData> known_data();
 
+// Names that load_data understands, for help texts: these and "folder".
+std::vector<std::string> data_names();
+
 // Throws std::invalid_argument, naming what exists, if there is no such name.
 const KnownData& find_known_data(std::string_view name);
 

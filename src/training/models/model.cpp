@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "base/check.h"
+#include "training/models/model_names.h"
 #include "training/models/resnet.h"
 #include "training/models/small_cnn.h"
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 namespace tamis::training {
 
@@ -27,13 +26,10 @@ struct ModelOptions {
   double width_factor = 1.0;
 };
 
-// `name` is small-cnn, resnet18 or resnet50. Weights come from torch's global generator: call
+// `name` is one of model_names(). Weights come from torch's global generator: call
 // torch::manual_seed first. Throws std::invalid_argument for another name or an option out of
 // range.
 std::shared_ptr<Model> make_model(const std::string& name, const ModelOptions& options);
-
-// Names that make_model understands, for help texts.
-std::vector<std::string> model_names();
 
 // Number of trainable values.
 std::int64_t num_parameters(const torch::nn::Module& module);

@@ -10,6 +10,7 @@
 #include "base/agreement.h"
 #include "base/check.h"
 #include "training/data/batch.h"
+#include "training/models/model.h"
 
 namespace tamis::training {
 

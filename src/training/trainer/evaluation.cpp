@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "training/data/batch.h"
+#include "training/models/model.h"
 
 namespace tamis::training {
 

@@ -6,11 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "training/data/dataset.h"
-#include "training/models/model.h"
 #include "training/trainer/training_observer.h"
 
 namespace tamis::training {
+
+class Model;
+struct Dataset;
 
 struct Evaluation {
   double loss = 0.0;  // mean cross-entropy

@@ -5,6 +5,9 @@
 #include <array>
 #include <vector>
 
+#include "training/data/dataset.h"
+#include "training/models/model.h"
+
 namespace tamis::training {
 
 Team::Team(std::shared_ptr<libtorch::ProcessGroup> group) : group_(std::move(group)) {

@@ -1,16 +1,17 @@
 // Team: the processes of a run that train one model together.
 #pragma once
 
-#include <torch/nn/module.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 
 #include "tamis/libtorch/process_group.h"
-#include "training/data/dataset.h"
 #include "training/trainer/evaluation.h"
+
+namespace torch::nn {
+class Module;
+}
 
 namespace tamis::training {
 

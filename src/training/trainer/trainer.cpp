@@ -10,7 +10,9 @@
 #include "base/agreement.h"
 #include "base/check.h"
 #include "tamis/registry.h"
+#include "training/data/batch.h"
 #include "training/data/disturbance.h"
+#include "training/models/model.h"
 #include "training/trainer/checkpoint.h"
 #include "training/trainer/optimizer.h"
 #include "training/trainer/step_loss.h"
@@ -92,6 +94,15 @@ void clear_gradients(const torch::nn::Module& model) {
   for (torch::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
 }
 
+Batch load_batch(const Dataset& data, std::span<const std::uint32_t> samples,
+                 const TrainingConfig& settings, std::uint64_t epoch) {
+  const std::vector<std::size_t> indices(samples.begin(), samples.end());
+  if (settings.augment == AugmentKind::none) return make_batch(data, indices);
+  return make_batch(data, indices,
+                    {.flip = settings.augment == AugmentKind::crop_flip, .seed = settings.seed},
+                    epoch);
+}
+
 // `count` samples at equal distances, so that a file sorted by class keeps all its classes.
 Dataset spread(const Dataset& data, std::uint64_t count) {
   if (count == 0 || count >= data.size()) return data;
@@ -115,20 +126,21 @@ bool measures_true_losses(std::uint64_t epoch, std::uint64_t num_epochs) {
 
 }  // namespace
 
-DataSplits load_run_data(const DataConfig& config) {
+std::shared_ptr<const DataSplits> load_run_data(const DataConfig& config) {
   const DataSplits all = load_data(config.name, {.data_dir = config.data_dir});
-  return {.train = spread(all.train, config.limit), .test = spread(all.test, config.test_limit)};
+  return std::make_shared<DataSplits>(DataSplits{.train = spread(all.train, config.limit),
+                                                 .test = spread(all.test, config.test_limit)});
 }
 
 Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Team team,
                  Layout layout)
     : config_((validate(config), std::move(config))),
       team_(std::move(team)),
-      data_(disturb(data, config_.data, config_.training.seed)),
+      data_(std::make_unique<DataSplits>(disturb(data, config_.data, config_.training.seed))),
       folder_(std::move(folder)),
-      model_(make_initial_model(config_, data_.train)),
+      model_(make_initial_model(config_, data_->train)),
       optimizer_(make_optimizer(model_->parameters(), config_.training)),
-      pruner_(make_pruner(config_, data_.train, team_, layout)),
+      pruner_(make_pruner(config_, data_->train, team_, layout)),
       batch_size_(share_of_batch(config_, team_)),
       uses_scores_(make_policy(config_.method.policy)->uses_scores()),
       uses_sample_losses_(uses_scores_ && uses_sample_losses(config_.method.score)) {
@@ -150,10 +162,10 @@ void Trainer::start_or_restore() {
   environment["processes"] = team_.size();
   detail::together(*team_.communicator(), [&] {
     if (!team_.is_first()) return;
-    folder_.write_config(config_, {.num_train = data_.train.size(),
-                                   .num_test = data_.test.size(),
-                                   .num_classes = data_.train.num_classes,
-                                   .num_parameters = num_parameters(*model_),
+    folder_.write_config(config_, {.num_train = data_->train.size(),
+                                   .num_test = data_->test.size(),
+                                   .num_classes = data_->train.num_classes,
+                                   .num_parameters = num_parameters(),
                                    .environment = environment});
   });
 }
@@ -161,13 +173,15 @@ void Trainer::start_or_restore() {
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
+std::int64_t Trainer::num_parameters() const { return training::num_parameters(*model_); }
+
 void Trainer::restore() {
   const RunFacts facts = folder_.read_facts();
-  if (facts.num_train != data_.train.size() || facts.num_test != data_.test.size()) {
+  if (facts.num_train != data_->train.size() || facts.num_test != data_->test.size()) {
     throw std::runtime_error(concat(folder_.path().native(), ": was begun with ", facts.num_train,
                                     " training and ", facts.num_test,
-                                    " test samples, but the data now have ", data_.train.size(),
-                                    " and ", data_.test.size()));
+                                    " test samples, but the data now have ", data_->train.size(),
+                                    " and ", data_->test.size()));
   }
   const auto state = load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_});
   if (!state) return;
@@ -193,7 +207,7 @@ void Trainer::start_recording() {
   const std::filesystem::path folder = folder_ / "record";
   // A run that was stopped before its first checkpoint begins again, and so does its recording.
   if (!Recorder::exists(folder)) {
-    recorder_ = Recorder::create(folder, {.num_samples = data_.train.size(),
+    recorder_ = Recorder::create(folder, {.num_samples = data_->train.size(),
                                           .num_recorded = config_.num_recorded,
                                           .seed = config_.training.seed});
   } else {
@@ -234,15 +248,6 @@ bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
   return true;
 }
 
-Batch Trainer::load_batch(std::span<const std::uint32_t> indices) {
-  batch_indices_.assign(indices.begin(), indices.end());
-  const AugmentKind augment = config_.training.augment;
-  if (augment == AugmentKind::none) return make_batch(data_.train, batch_indices_);
-  return make_batch(data_.train, batch_indices_,
-                    {.flip = augment == AugmentKind::crop_flip, .seed = config_.training.seed},
-                    epoch());
-}
-
 void Trainer::train_step(const RankPlan& plan, TrainingObserver& observer) {
   const Stopwatch watch;
   const TrainingConfig& settings = config_.training;
@@ -257,7 +262,7 @@ void Trainer::train_step(const RankPlan& plan, TrainingObserver& observer) {
   running_.learning_rate = learning_rate_at(settings, pruner_.progress());
   set_learning_rate(*optimizer_, running_.learning_rate);
 
-  const Batch batch = load_batch(samples_);
+  const Batch batch = load_batch(data_->train, samples_, settings, epoch());
   clear_gradients(*model_);
   const torch::Tensor logits = model_->forward(batch.data);
   const StepLoss loss = make_step_loss(logits, batch.target, plan.plan(), places_,
@@ -311,7 +316,7 @@ void Trainer::observe(std::size_t begin, std::size_t count, const StepLoss& loss
 
 bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) {
   const Stopwatch watch;
-  const std::optional<Evaluation> test = team_.evaluate(*model_, data_.test, stop);
+  const std::optional<Evaluation> test = team_.evaluate(*model_, data_->test, stop);
   if (!test) return false;
   const double test_seconds = watch.seconds();
   if (!record_true_losses(stop)) return false;
@@ -322,7 +327,7 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   running_.train_seconds += exchange_seconds;
   EpochMetrics metrics{.epoch = epoch(),
                        .samples = running_.samples,
-                       .pruned = data_.train.size() - pruner_.plan()->num_selected(),
+                       .pruned = data_->train.size() - pruner_.plan()->num_selected(),
                        .steps = running_.steps,
                        .train_loss = running_.mean_loss(),
                        .train_accuracy = running_.accuracy(),
@@ -345,7 +350,7 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
 
 bool Trainer::record_true_losses(const StopRequest& stop) {
   if (!recorder_ || !measures_true_losses(epoch(), config_.training.epochs)) return true;
-  const auto losses = evaluate_samples(*model_, data_.train, recorder_->samples(),
+  const auto losses = evaluate_samples(*model_, data_->train, recorder_->samples(),
                                        config_.training.label_smoothing, stop);
   if (losses) recorder_->record_true_losses(epoch(), *losses);
   return losses.has_value();

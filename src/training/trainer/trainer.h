@@ -1,5 +1,5 @@
 // Trainer: one run, from the first step to the last, with checkpoints from which it continues
-// exactly.
+// exactly. The program sees torch through this header alone, which does not include it.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,6 @@
 
 #include "tamis/distributed_pruner.h"
 #include "tamis/recorder.h"
-#include "training/data/batch.h"
-#include "training/data/dataset.h"
-#include "training/models/model.h"
 #include "training/trainer/epoch_metrics.h"
 #include "training/trainer/evaluation.h"
 #include "training/trainer/run_config.h"
@@ -27,6 +24,8 @@ class Optimizer;
 
 namespace tamis::training {
 
+class Model;
+struct DataSplits;
 struct StepLoss;
 
 // All randomness comes from the seed, the epoch and the sample: the initial weights depend on the
@@ -57,6 +56,7 @@ class Trainer {
   const RunConfig& config() const { return config_; }
   const RunFolder& folder() const { return folder_; }
   Model& model() { return *model_; }
+  std::int64_t num_parameters() const;
   const DistributedPruner& pruner() const { return pruner_; }
   const Team& team() const { return team_; }
   // Of the finished epochs.
@@ -70,7 +70,6 @@ class Trainer {
   bool finish_epoch(TrainingObserver& observer, const StopRequest& stop);
   void start_recording();
   bool record_true_losses(const StopRequest& stop);
-  Batch load_batch(std::span<const std::uint32_t> indices);
   void start_or_restore();
   void save(bool is_final);
   void restore();
@@ -78,7 +77,7 @@ class Trainer {
 
   RunConfig config_;
   Team team_;
-  DataSplits data_;  // shares the memory of what it was given
+  std::unique_ptr<const DataSplits> data_;  // shares the memory of what it was given
   RunFolder folder_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
@@ -92,15 +91,14 @@ class Trainer {
   std::vector<EpochMetrics> metrics_;
   RunningEpoch running_;
   std::uint64_t step_ = 0;
-  std::uint64_t num_steps_ = 0;             // of the running epoch
-  bool wants_stop_ = false;                 // this process was asked to stop
-  bool stops_ = false;                      // all processes know that one was
-  std::vector<std::size_t> batch_indices_;  // scratch of load_batch()
-  std::vector<std::uint32_t> samples_;      // scratch of train_step()
-  std::vector<std::uint32_t> places_;       // the same in the plan
+  std::uint64_t num_steps_ = 0;         // of the running epoch
+  bool wants_stop_ = false;             // this process was asked to stop
+  bool stops_ = false;                  // all processes know that one was
+  std::vector<std::uint32_t> samples_;  // scratch of train_step()
+  std::vector<std::uint32_t> places_;   // the same in the plan
 };
 
 // The training and test samples that a run uses. Throws as load_data() does.
-DataSplits load_run_data(const DataConfig& config);
+std::shared_ptr<const DataSplits> load_run_data(const DataConfig& config);
 
 }  // namespace tamis::training

@@ -63,7 +63,7 @@ std::vector<float> draw(const Distribution& distribution, std::size_t n, Random&
 }
 
 // Everything but the quality of the groups: they are the members, in order, without gaps.
-void expect_valid(const Kmeans1d& result, std::vector<float> members, std::size_t num_groups) {
+void expect_valid(const ScoreGroups& result, std::vector<float> members, std::size_t num_groups) {
   std::sort(members.begin(), members.end());
   std::size_t num_distinct = members.empty() ? 0 : 1;
   for (std::size_t i = 1; i < members.size(); ++i) num_distinct += members[i] != members[i - 1];
@@ -92,7 +92,7 @@ void expect_valid(const Kmeans1d& result, std::vector<float> members, std::size_
   EXPECT_NEAR(result.within_group_sum_of_squares, expected, 1e-9 * expected);
 }
 
-Kmeans1d group_all(const std::vector<float>& scores, std::size_t num_groups) {
+ScoreGroups group_all(const std::vector<float>& scores, std::size_t num_groups) {
   return kmeans_1d(scores, Bitmap(scores.size(), true), num_groups);
 }
 
@@ -104,7 +104,7 @@ TEST_P(Kmeans1dOf, FewScoresIsOptimal) {
     const auto n = static_cast<std::size_t>(std::exp(uniform(random) * std::log(120.0)));
     const std::size_t num_groups = 1 + random() % 20;
     const std::vector<float> scores = draw(GetParam(), n, random);
-    const Kmeans1d result = group_all(scores, num_groups);
+    const ScoreGroups result = group_all(scores, num_groups);
     expect_valid(result, scores, num_groups);
     std::vector<double> sorted(scores.begin(), scores.end());
     std::sort(sorted.begin(), sorted.end());
@@ -119,7 +119,7 @@ TEST_P(Kmeans1dOf, ThousandsOfScoresIsOptimal) {
     const auto n = static_cast<std::size_t>(100 * std::exp(uniform(random) * std::log(300.0)));
     const std::size_t num_groups = 1 + random() % 20;
     const std::vector<float> scores = draw(GetParam(), n, random);
-    const Kmeans1d result = group_all(scores, num_groups);
+    const ScoreGroups result = group_all(scores, num_groups);
     expect_valid(result, scores, num_groups);
     const double optimum = test::FastOptimum(scores).cost(num_groups);
     // The reference itself loses digits where scores are of many scales.
@@ -132,7 +132,7 @@ TEST_P(Kmeans1dOf, ManyScoresIsWithinItsTolerance) {
   for (const std::size_t num_groups : {2U, 5U, 10U, 20U}) {
     const std::size_t n = 66000 + random() % 134000 / num_groups;
     const std::vector<float> scores = draw(GetParam(), n, random);
-    const Kmeans1d result = group_all(scores, num_groups);
+    const ScoreGroups result = group_all(scores, num_groups);
     expect_valid(result, scores, num_groups);
     const double optimum = test::FastOptimum(scores).cost(num_groups);
     ASSERT_LE(result.within_group_sum_of_squares, optimum * (1 + 1.1e-6)) << n << " " << num_groups;
@@ -148,7 +148,7 @@ TEST(Kmeans1d, IsNoWorseThanScikitLearn) {
     const auto name = entry["name"].get<std::string>();
     if (!entry["scores"].is_null()) scores[name] = entry["scores"].get<std::vector<float>>();
     const auto num_groups = entry["num_groups"].get<std::size_t>();
-    const Kmeans1d result = group_all(scores.at(name), num_groups);
+    const ScoreGroups result = group_all(scores.at(name), num_groups);
     expect_valid(result, scores.at(name), num_groups);
     EXPECT_LE(result.within_group_sum_of_squares, entry["wcss_sklearn"].get<double>() * (1 + 1e-12))
         << name << " in " << num_groups;
@@ -158,7 +158,7 @@ TEST(Kmeans1d, IsNoWorseThanScikitLearn) {
 TEST(Kmeans1d, OfAMillionScoresIsWithinItsTolerance) {
   Random random(4);
   const std::vector<float> scores = draw({"Gamma", gamma}, 1'200'001, random);
-  const Kmeans1d result = group_all(scores, 3);
+  const ScoreGroups result = group_all(scores, 3);
   expect_valid(result, scores, 3);
   EXPECT_LE(result.within_group_sum_of_squares, test::FastOptimum(scores).cost(3) * (1 + 1e-5));
 }
@@ -166,7 +166,7 @@ TEST(Kmeans1d, OfAMillionScoresIsWithinItsTolerance) {
 TEST(Kmeans1d, OfManyGroupsIsNearTheOptimum) {
   Random random(5);
   const std::vector<float> scores = draw({"Gamma", gamma}, 70'000, random);
-  const Kmeans1d result = group_all(scores, 80);
+  const ScoreGroups result = group_all(scores, 80);
   expect_valid(result, scores, 80);
   EXPECT_LE(result.within_group_sum_of_squares, test::FastOptimum(scores).cost(80) * (1 + 1e-4));
 }
@@ -181,7 +181,7 @@ TEST(Kmeans1d, SeesTheSmallestScaleWhenTheLargeOneCostsNothing) {
     std::vector<float> scores = small;
     scores.resize(n, 1.0F);
     std::shuffle(scores.begin(), scores.end(), random);
-    const Kmeans1d result = group_all(scores, 7);
+    const ScoreGroups result = group_all(scores, 7);
     expect_valid(result, scores, 7);
     EXPECT_LE(result.within_group_sum_of_squares, test::FastOptimum(small).cost(6) * (1 + 1e-5));
   }
@@ -200,7 +200,7 @@ TEST(Kmeans1d, LooksOnlyAtMembers) {
       chosen.push_back(scores[i]);
       members.set(i);
     }
-    const Kmeans1d result = kmeans_1d(scores, members, 5);
+    const ScoreGroups result = kmeans_1d(scores, members, 5);
     expect_valid(result, chosen, 5);
     EXPECT_LE(result.within_group_sum_of_squares, test::FastOptimum(chosen).cost(5) * (1 + 1e-5));
   }
@@ -208,7 +208,7 @@ TEST(Kmeans1d, LooksOnlyAtMembers) {
 
 TEST(Kmeans1d, GivesEqualScoresOneGroup) {
   for (const std::size_t n : {1U, 2U, 1000U, 100'000U}) {
-    const Kmeans1d result = group_all(std::vector<float>(n, 0.7F), 5);
+    const ScoreGroups result = group_all(std::vector<float>(n, 0.7F), 5);
     ASSERT_EQ(result.groups.size(), 1U);
     EXPECT_EQ(result.groups[0].size, n);
     EXPECT_EQ(result.groups[0].low, 0.7F);
@@ -225,7 +225,7 @@ TEST(Kmeans1d, GivesEveryDistinctScoreAGroupIfTheGroupsSuffice) {
     std::vector<float> scores(n);
     for (float& score : scores) score = values[random() % values.size()];
     for (const std::size_t num_groups : {6U, 7U, 20U}) {
-      const Kmeans1d result = group_all(scores, num_groups);
+      const ScoreGroups result = group_all(scores, num_groups);
       ASSERT_EQ(result.groups.size(), values.size());
       for (std::size_t j = 0; j < values.size(); ++j) EXPECT_EQ(result.groups[j].low, values[j]);
       EXPECT_EQ(result.within_group_sum_of_squares, 0.0);
@@ -238,7 +238,7 @@ TEST(Kmeans1d, TakesBothZerosForTheSameScore) {
     std::vector<float> scores(n, 0.0F);
     for (std::size_t i = 0; i < n; i += 2) scores[i] = -0.0F;
     scores[3] = 1.0F;
-    const Kmeans1d result = group_all(scores, 3);
+    const ScoreGroups result = group_all(scores, 3);
     ASSERT_EQ(result.groups.size(), 2U);
     EXPECT_EQ(result.groups[0].size, n - 1);
   }
@@ -250,7 +250,7 @@ TEST(Kmeans1d, FindsGroupsThatAreFarFromAllOtherScores) {
   for (float& score : scores) score = static_cast<float>(1.0 + 1e-3 * uniform(random));
   scores[12'345] = -1e30F;
   scores[54'321] = 1e30F;
-  const Kmeans1d result = group_all(scores, 5);
+  const ScoreGroups result = group_all(scores, 5);
   expect_valid(result, scores, 5);
   ASSERT_EQ(result.groups.size(), 5U);
   EXPECT_EQ(result.groups.front().size, 1U);

@@ -2,9 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <mutex>
-#include <random>
 #include <vector>
 
 #include "support/ranks.h"
@@ -27,14 +25,12 @@ Chosen choose(std::size_t num_ranks, std::uint64_t num_samples, std::uint64_t co
     const std::size_t r = communicator->rank();
     const std::uint64_t begin = num_samples * r / num_ranks;
     const std::uint64_t end = num_samples * (r + 1) / num_ranks;
-    const PartInput input{.local = {.scores = {}, .epoch = 3, .seed = seed},
-                          .first = first + begin,
-                          .num_samples = num_samples,
-                          .communicator = communicator.get()};
-    const Bitmap part = choose_part(Bitmap(static_cast<std::size_t>(end - begin), true),
-                                    num_samples, count, input, Purpose::selection);
+    const ClassDraw draw{.num_left = num_samples, .num_wanted = count};
+    const Bitmap part =
+        choose_part(Bitmap(static_cast<std::size_t>(end - begin), true), {}, std::span(&draw, 1),
+                    SampleKeys(seed, 3, Purpose::selection, first + begin), *communicator);
     for (std::size_t i = 0; i < part.size(); ++i) {
-      if (part.test(i)) chosen[r].samples.push_back(input.first + i);
+      if (part.test(i)) chosen[r].samples.push_back(first + begin + i);
     }
     chosen[r].bytes = communicator->bytes_sent() + communicator->bytes_received();
   });
@@ -45,7 +41,7 @@ Chosen choose(std::size_t num_ranks, std::uint64_t num_samples, std::uint64_t co
   return chosen[0];
 }
 
-TEST(ChoosePart, ChoosesExactlySoManyOfAllRanks) {
+TEST(ChoosePart, ChoosesTheExactNumberOfAllRanks) {
   for (const std::uint64_t n : {3U, 7U, 1000U, 100'003U}) {
     for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, n / 3, n / 2, n - 1, n}) {
       EXPECT_EQ(choose(3, n, count, 5).samples.size(), count) << n;
@@ -85,31 +81,40 @@ TEST(ChoosePart, ChoosesEverySampleEquallyOften) {
 
 TEST(ChoosePart, ExchangesLittle) { EXPECT_LE(choose(2, 2'000'000, 900'000, 4).bytes, 3000U); }
 
-TEST(HighestPart, IsTheHighestOfAllRanks) {
-  std::vector<float> scores(3'000);
-  std::mt19937 random(3);
-  for (float& score : scores) score = static_cast<float>(random() % 100) - 50.0F;
-  std::vector<float> sorted = scores;
-  std::sort(sorted.begin(), sorted.end(), std::greater<>());
-  for (const std::size_t num_ranks : {1U, 3U}) {
-    std::vector<float> highest;
-    std::mutex mutex;
-    run_ranks(num_ranks, [&](const auto& communicator) {
-      const std::size_t size = scores.size() / num_ranks;
-      const std::size_t begin = communicator->rank() * size;
-      const PartInput input{
-          .local = {.scores = std::span<const float>(scores).subspan(begin, size)},
-          .first = begin,
-          .num_samples = scores.size(),
-          .communicator = communicator.get()};
-      const Bitmap part = highest_part(777, input, Purpose::selection);
-      const std::lock_guard lock(mutex);
-      for (std::size_t i = 0; i < size; ++i) {
-        if (part.test(i)) highest.push_back(scores[begin + i]);
+// Class c has 1, 10, 100, ... samples, of which none, some and all are wanted.
+TEST(ChoosePart, ChoosesTheExactNumberOfEveryClassWhateverTheRanks) {
+  constexpr std::size_t kSamples = 11'111;
+  std::vector<std::int32_t> labels;
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    const std::size_t place = i * 7919 % kSamples;
+    labels.push_back(place < 1 ? 0 : place < 11 ? 1 : place < 111 ? 2 : place < 1111 ? 3 : 4);
+  }
+  for (const std::vector<ClassDraw>& draws :
+       {std::vector<ClassDraw>{{1, 1}, {10, 0}, {100, 7}, {1000, 999}, {10'000, 5'000}},
+        std::vector<ClassDraw>{{1, 0}, {10, 10}, {100, 100}, {1000, 1}, {10'000, 0}}}) {
+    std::vector<Bitmap> results;
+    for (const std::size_t num_ranks : {1U, 2U, 3U, 5U}) {
+      Bitmap whole(kSamples);
+      std::mutex mutex;
+      run_ranks(num_ranks, [&](const auto& communicator) {
+        const std::size_t begin = kSamples * communicator->rank() / num_ranks;
+        const std::size_t end = kSamples * (communicator->rank() + 1) / num_ranks;
+        const Bitmap part =
+            choose_part(Bitmap(end - begin, true), std::span(labels).subspan(begin, end - begin),
+                        draws, SampleKeys(4, 2, Purpose::class_floor, begin), *communicator);
+        const std::lock_guard lock(mutex);
+        for (std::size_t i = 0; i < part.size(); ++i) {
+          if (part.test(i)) whole.set(begin + i);
+        }
+      });
+      std::vector<std::uint64_t> counts(draws.size(), 0);
+      for (std::size_t i = 0; i < kSamples; ++i) {
+        counts[static_cast<std::size_t>(labels[i])] += whole.test(i) ? 1 : 0;
       }
-    });
-    std::sort(highest.begin(), highest.end(), std::greater<>());
-    EXPECT_EQ(highest, std::vector<float>(sorted.begin(), sorted.begin() + 777));
+      for (std::size_t c = 0; c < draws.size(); ++c) EXPECT_EQ(counts[c], draws[c].num_wanted);
+      results.push_back(std::move(whole));
+      EXPECT_EQ(results.back(), results.front()) << num_ranks;
+    }
   }
 }
 

@@ -39,7 +39,8 @@ TEST(InfoBatch, SelectsAsManyAsTheAuthorsCode) {
       continue;
     }
     const auto scores = golden_vector(golden["score_vectors"][entry["name"].get<std::string>()]);
-    const auto selection = make_infobatch({.prune_ratio = ratio})->select({.scores = scores});
+    const auto selection =
+        make_infobatch({.prune_ratio = ratio})->select({.scores = *make_score_view(scores)});
     EXPECT_NEAR(*selection.report.threshold, entry["mean"].get<double>(), 1e-12);
     EXPECT_EQ(*selection.report.num_below, entry["num_below_mean"].get<std::size_t>());
     EXPECT_EQ(*selection.report.num_kept_of_below, entry["num_kept_of_below"].get<std::size_t>());
@@ -50,7 +51,8 @@ TEST(InfoBatch, SelectsAsManyAsTheAuthorsCode) {
 
 TEST(InfoBatch, KeepsEverySampleScoringAboveTheMean) {
   const auto scores = test::random_scores(5000, 1, 0.1);
-  const auto selection = make_infobatch()->select({.scores = scores, .epoch = 3, .seed = 4});
+  const auto selection =
+      make_infobatch()->select({.scores = *make_score_view(scores), .epoch = 3, .seed = 4});
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const bool easy = static_cast<double>(scores[i]) < *selection.report.threshold;
     if (!easy) {
@@ -64,14 +66,15 @@ TEST(InfoBatch, PrunesNothingWhenAllScoresAreEqual) {
   for (const float value : {0.1F, 0.3F, 1.0F / 3.0F, 2.3025851F, 1e-30F, 1e30F}) {
     for (const std::size_t n : {1U, 7U, 1000U, 123457U}) {
       const std::vector<float> scores(n, value);
-      EXPECT_EQ(make_infobatch()->select({.scores = scores}).kept.count(), n) << value;
+      EXPECT_EQ(make_infobatch()->select({.scores = *make_score_view(scores)}).kept.count(), n)
+          << value;
     }
   }
 }
 
 TEST(InfoBatch, KeepsEverythingWhileNothingIsScored) {
   const std::vector<float> scores(100, kUnscored);
-  const auto selection = make_infobatch()->select({.scores = scores});
+  const auto selection = make_infobatch()->select({.scores = *make_score_view(scores)});
   EXPECT_EQ(selection.kept.count(), 100U);
   EXPECT_TRUE(selection.rescaled.empty());
 }
@@ -80,7 +83,8 @@ TEST(InfoBatch, KeepsEverythingWhileNothingIsScored) {
 TEST(InfoBatch, WeightsMakeUpForWhatWasLeftOut) {
   for (const double ratio : {0.1, 0.3, 0.5, 0.75, 0.9}) {
     const auto scores = test::random_scores(20000, 5);
-    const auto selection = make_infobatch({.prune_ratio = ratio})->select({.scores = scores});
+    const auto selection =
+        make_infobatch({.prune_ratio = ratio})->select({.scores = *make_score_view(scores)});
     const double total = static_cast<double>(*selection.report.num_kept_of_below) *
                          static_cast<double>(selection.rescale);
     EXPECT_NEAR(total, static_cast<double>(*selection.report.num_below), 1.0 / (1.0 - ratio));
@@ -98,7 +102,8 @@ TEST(Seta, UsesTheGroupsThatTheAuthorsCodeUses) {
     }
     const auto scores = test::random_scores(500, 2);
     for (std::size_t t = 0; t < entry["ranges"].size(); ++t) {
-      const auto report = make_seta(options)->select({.scores = scores, .epoch = t}).report;
+      const auto report =
+          make_seta(options)->select({.scores = *make_score_view(scores), .epoch = t}).report;
       EXPECT_EQ(*report.window_begin, entry["ranges"][t][0].get<std::size_t>());
       EXPECT_EQ(*report.window_end, entry["ranges"][t][1].get<std::size_t>());
     }
@@ -108,7 +113,7 @@ TEST(Seta, UsesTheGroupsThatTheAuthorsCodeUses) {
 TEST(Seta, KeepsTheSamplesOfItsWindowAndTheUnscored) {
   const auto scores = test::random_scores(3000, 8, 0.2);
   const auto selection = make_seta({.prune_ratio = 0.0, .groups = 6, .window_scale = 0.5})
-                             ->select({.scores = scores, .epoch = 2, .seed = 1});
+                             ->select({.scores = *make_score_view(scores), .epoch = 2, .seed = 1});
   const auto& groups = selection.report.groups;
   const float low = groups[*selection.report.window_begin].low;
   const float high = groups[*selection.report.window_end - 1].high;
@@ -122,7 +127,7 @@ TEST(Seta, UsesFewerGroupsForFewDistinctScores) {
   std::vector<float> scores(90);
   for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = static_cast<float>(i % 3);
   const auto selection = make_seta({.prune_ratio = 0.0, .groups = 10, .window_scale = 0.5})
-                             ->select({.scores = scores, .epoch = 1});
+                             ->select({.scores = *make_score_view(scores), .epoch = 1});
   ASSERT_EQ(selection.report.groups.size(), 3U);
   for (const auto& group : selection.report.groups) EXPECT_EQ(group.size, 30U);
   EXPECT_EQ(selection.kept.count(), 60U);  // window 2 of 3, starting at group 1
@@ -130,7 +135,7 @@ TEST(Seta, UsesFewerGroupsForFewDistinctScores) {
 
 TEST(Seta, KeepsTheRandomSubsetWhileNothingIsScored) {
   const std::vector<float> scores(1000, kUnscored);
-  const auto selection = make_seta()->select({.scores = scores, .epoch = 4});
+  const auto selection = make_seta()->select({.scores = *make_score_view(scores), .epoch = 4});
   EXPECT_EQ(selection.kept.count(), 900U);
   EXPECT_TRUE(selection.report.groups.empty());
 }
@@ -138,7 +143,7 @@ TEST(Seta, KeepsTheRandomSubsetWhileNothingIsScored) {
 TEST(EpsilonGreedy, KeepsTheHighestAndSomeOfTheRest) {
   const auto scores = test::random_scores(1000, 3);
   const auto selection = make_epsilon_greedy({.prune_ratio = 0.5, .epsilon = 0.2})
-                             ->select({.scores = scores, .epoch = 1, .seed = 2});
+                             ->select({.scores = *make_score_view(scores), .epoch = 1, .seed = 2});
   EXPECT_EQ(selection.kept.count(), 500U);
   auto sorted = scores;
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -157,8 +162,8 @@ TEST(Ucb, KeepsExactlyTheHighestScored) {
     auto scores = test::random_scores(100 + seed * 7, seed);
     for (std::size_t i = 0; i < scores.size(); i += 2)
       scores[i] = -std::floor(scores[i]);  // ties, -0
-    const auto kept =
-        kept_of(make_ucb({.prune_ratio = 0.37})->select({.scores = scores, .seed = seed}));
+    const auto kept = kept_of(make_ucb({.prune_ratio = 0.37})
+                                  ->select({.scores = *make_score_view(scores), .seed = seed}));
     auto sorted = scores;
     std::sort(sorted.begin(), sorted.end(), std::greater<>());
     ASSERT_EQ(kept.size(), detail::floor_share(1.0 - 0.37, scores.size()));
@@ -169,10 +174,11 @@ TEST(Ucb, KeepsExactlyTheHighestScored) {
 TEST(Ucb, PutsUnscoredSamplesFirst) {
   auto scores = test::random_scores(100, 1);
   for (std::size_t i = 0; i < 30; ++i) scores[i] = kUnscored;
-  const auto some = make_ucb({.prune_ratio = 0.5})->select({.scores = scores});
+  const auto some = make_ucb({.prune_ratio = 0.5})->select({.scores = *make_score_view(scores)});
   EXPECT_EQ(some.kept.count(), 50U);
   for (std::size_t i = 0; i < 30; ++i) EXPECT_TRUE(some.kept.test(i));
-  const auto few = kept_of(make_ucb({.prune_ratio = 0.9})->select({.scores = scores}));
+  const auto few =
+      kept_of(make_ucb({.prune_ratio = 0.9})->select({.scores = *make_score_view(scores)}));
   EXPECT_EQ(few.size(), 10U);
   for (const std::size_t i : few) EXPECT_LT(i, 30U);
 }
@@ -180,16 +186,16 @@ TEST(Ucb, PutsUnscoredSamplesFirst) {
 TEST(Trim, LeavesOutTheHighestAfterTheWarmUp) {
   const std::vector<float> scores = {5, 1, 4, 2, 3, kUnscored, 0, 6, 7, 8};
   const auto policy = make_trim({.prune_ratio = 0.3, .warmup_epochs = 2});
-  EXPECT_EQ(policy->select({.scores = scores, .epoch = 1}).kept.count(), 10U);
+  EXPECT_EQ(policy->select({.scores = *make_score_view(scores), .epoch = 1}).kept.count(), 10U);
   const std::vector<std::size_t> expected = {0, 1, 2, 3, 4, 5, 6};
-  EXPECT_EQ(kept_of(policy->select({.scores = scores, .epoch = 2})), expected);
+  EXPECT_EQ(kept_of(policy->select({.scores = *make_score_view(scores), .epoch = 2})), expected);
 }
 
 TEST(Trim, NeverLeavesOutAnUnscoredSample) {
   std::vector<float> scores(10, kUnscored);
   scores[4] = 1.0F;
-  const auto selection =
-      make_trim({.prune_ratio = 0.5, .warmup_epochs = 0})->select({.scores = scores});
+  const auto selection = make_trim({.prune_ratio = 0.5, .warmup_epochs = 0})
+                             ->select({.scores = *make_score_view(scores)});
   EXPECT_EQ(selection.kept.count(), 9U);
   EXPECT_FALSE(selection.kept.test(4));
 }
@@ -199,7 +205,7 @@ TEST(Random, StaysTheSameOrChangesAsItsNameSays) {
   const auto fixed = make_policy({"random"});
   const auto dynamic = make_policy({"random-dynamic"});
   const auto at = [&](const Policy& policy, std::uint64_t epoch, std::uint64_t seed) {
-    return policy.select({.scores = scores, .epoch = epoch, .seed = seed}).kept;
+    return policy.select({.scores = *make_score_view(scores), .epoch = epoch, .seed = seed}).kept;
   };
   EXPECT_EQ(at(*fixed, 0, 1), at(*fixed, 9, 1));
   EXPECT_NE(at(*fixed, 0, 1), at(*fixed, 0, 2));
@@ -219,7 +225,8 @@ TEST_P(PolicyConformance, HasACompleteSpecThatMakesItAgain) {
 
 TEST_P(PolicyConformance, DependsOnItsInputAlone) {
   const auto scores = test::random_scores(2000, 6, 0.05);
-  const PolicyInput input{.scores = scores, .epoch = 7, .seed = 3};
+  const auto view = make_score_view(scores);
+  const PolicyInput input{.scores = *view, .epoch = 7, .seed = 3};
   const auto first = make_policy({GetParam()})->select(input);
   const auto second = make_policy({GetParam()})->select(input);
   EXPECT_EQ(first.kept, second.kept);
@@ -231,7 +238,8 @@ TEST_P(PolicyConformance, RescalesOnlyWhatItKeeps) {
     const auto scores = test::random_scores(300 + seed, seed, seed % 3 == 0 ? 0.3 : 0.0);
     for (const std::uint64_t epoch : {0U, 1U, 6U}) {
       const auto selection =
-          make_policy({GetParam()})->select({.scores = scores, .epoch = epoch, .seed = seed});
+          make_policy({GetParam()})
+              ->select({.scores = *make_score_view(scores), .epoch = epoch, .seed = seed});
       ASSERT_EQ(selection.kept.size(), scores.size());
       if (selection.rescaled.empty()) continue;
       Bitmap outside = selection.rescaled;
@@ -254,9 +262,10 @@ TEST_P(PolicyConformance, SurvivesEveryExtremeInput) {
   for (const auto& scores : inputs) {
     for (const std::uint64_t epoch : {0U, 1U, 5U, 6U, 1000000U}) {
       const auto policy = make_policy({GetParam()});
-      const auto selection = policy->select({.scores = scores, .epoch = epoch});
+      const auto selection = policy->select({.scores = *make_score_view(scores), .epoch = epoch});
       EXPECT_LE(selection.kept.count(), scores.size());
-      EXPECT_LE(policy->anneal({.scores = scores, .epoch = epoch}).kept.count(), scores.size());
+      EXPECT_LE(policy->anneal({.scores = *make_score_view(scores), .epoch = epoch}).kept.count(),
+                scores.size());
     }
   }
 }

@@ -224,14 +224,25 @@ TEST(Sharded, RefusesToGoOnInTheMiddleOfAnEpochWithOtherRanks) {
   EXPECT_THROW(single.deserialize(state), std::runtime_error);
 }
 
-TEST(Sharded, RefusesWhatNeedsAllScoresInOnePlace) {
-  PrunerOptions options = options_with({"infobatch"}, 100);
-  options.target_prune = 0.3;
-  for (const std::string& error : errors_of_ranks(2, [&](const auto& communicator) {
-         DistributedPruner(options, communicator, kSharded);
-       })) {
-    EXPECT_THAT(error, HasSubstr("target_prune must not be asked for in the sharded layout"));
+TEST(Sharded, FollowsTheOptionsOfThePlanAndResumesExactly) {
+  PrunerOptions options = options_with({"infobatch"}, 2000);
+  options.num_epochs = 10;
+  options.homogeneous_batch_size = 16;
+  options.min_per_class = 0.5;
+  options.target_prune = 0.25;
+  for (std::size_t i = 0; i < 2000; ++i) {
+    options.labels.push_back(static_cast<std::int32_t>(i % 7 * i % 5));
   }
+  run_ranks(3, [&](const auto& communicator) {
+    DistributedPruner whole(options, communicator, kSharded);
+    simulate_epochs(whole, 0, 5, 16);
+    DistributedPruner resumed(options, communicator, kSharded);
+    resumed.deserialize(whole.serialize());
+    simulate_epochs(whole, 5, 10, 16);
+    simulate_epochs(resumed, 5, 10, 16);
+    EXPECT_NEAR(whole.pruned_share(), 0.25, 0.01);
+    EXPECT_EQ(resumed.serialize(), whole.serialize());
+  });
 }
 
 TEST(Sharded, NeedsASampleForEveryRank) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "training/models/model_names.h"
+
 namespace tamis::training {
 namespace {
 

@@ -95,7 +95,7 @@ bool wait_for(const fs::path& path) {
 
 std::vector<torch::Tensor> final_weights(const fs::path& run) {
   const RunConfig config = RunFolder::read_config(run);
-  const DataSplits data = load_run_data(config.data);
+  const DataSplits data = *load_run_data(config.data);
   Trainer trainer(config, data, RunFolder::open(run));
   return test::weights_of(trainer);
 }

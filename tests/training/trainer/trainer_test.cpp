@@ -248,8 +248,8 @@ TEST(Trainer, RefusesSettingsOutOfRange) {
 }
 
 TEST(RunData, LimitsTakeSamplesEvenly) {
-  const DataSplits data = load_run_data({.name = "fashion-mnist", .limit = 600, .test_limit = 50});
-  const DataSplits all = load_run_data({.name = "fashion-mnist"});
+  const DataSplits data = *load_run_data({.name = "fashion-mnist", .limit = 600, .test_limit = 50});
+  const DataSplits all = *load_run_data({.name = "fashion-mnist"});
   EXPECT_EQ(data.train.size(), 600U);
   EXPECT_EQ(data.test.size(), 50U);
   EXPECT_EQ(all.train.size(), 60000U);

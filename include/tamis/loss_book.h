@@ -1,0 +1,133 @@
+// LossBook: which samples of the running plan a loss belongs to. It never infers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tamis/pruner.h"
+#include "tamis/types.h"
+
+namespace tamis {
+
+// How the updates of a pass find their batch when they come without ids.
+enum class Booking {
+  // The loader is ours and hands out the batches itself: a loss belongs to the batch delivered
+  // last. If a second batch was delivered before the first update of the pass, something fetches
+  // ahead, and every update without ids is refused.
+  by_delivery,
+  // A loader that is not ours draws from our sampler: the k-th update of a pass belongs to its k-th
+  // batch. Losses are kept back until the pass ends. None of them is observed if there were more or
+  // fewer updates than batches, or if updates and batches did not alternate: a loop that fetches
+  // whole windows cannot be told from one that skips a batch and repeats another.
+  in_order,
+};
+
+// Samples [begin, begin + count) of this rank's plan.
+struct PlannedBatch {
+  std::size_t begin = 0;
+  std::size_t count = 0;
+
+  std::size_t end() const { return begin + count; }
+  friend bool operator==(const PlannedBatch&, const PlannedBatch&) = default;
+};
+
+// How a pass ended.
+struct PassSummary {
+  std::uint64_t epoch = 0;
+  std::size_t num_batches = 0;  // delivered
+  std::size_t num_updates = 0;  // without ids
+  // Batches without an update of any kind; not the last one of a loop that was left early.
+  std::size_t num_missed = 0;
+  // In order: none of the losses was observed, because the numbers differ or the order is broken.
+  bool dropped = false;
+  bool out_of_order = false;
+};
+
+// What to tell the user about the pass, with the cure; empty if all went well.
+std::string to_warning(const PassSummary& summary);
+
+// Stands between a training loop and a Pruner. A pass is one walk of a loader over the rest of the
+// running plan, from Pruner::position() on. A loss belongs to a batch in one of three ways: by ids,
+// by delivery or in order. Whoever uses a LossBook ends the pass before Pruner::start_epoch, and
+// moves the position through it only. Not thread-safe.
+class LossBook {
+ public:
+  // `pruner` must outlive the book.
+  explicit LossBook(Pruner& pruner) : pruner_(&pruner) {}
+
+  // Starts a pass over the rest of the running plan. Throws std::logic_error if a pass is open, if
+  // no epoch is running, or if a state saved in a pass in order is continued by delivery.
+  void begin_pass(Booking booking);
+  bool in_pass() const { return pass_.is_open; }
+
+  // The next `count` samples of the plan have been handed out as a batch. Throws std::logic_error
+  // if no pass is open and std::out_of_range past the end of the plan.
+  void deliver(std::size_t count);
+  // The loader has handed out all it will; what is left of the plan was dropped. The epoch is
+  // complete then: by delivery at once, in order when every batch has had its update.
+  void finish_delivery();
+
+  // The batch that the next update without ids belongs to. Throws std::logic_error, with the cure,
+  // if there is no such batch or if it cannot be known.
+  PlannedBatch next_batch() const;
+  // One loss of that batch: observed now (by delivery) or kept back (in order). Returns the batch.
+  // Throws as next_batch() and Pruner::observe do.
+  PlannedBatch update(double mean_loss);
+  PlannedBatch update(std::span<const float> losses);
+
+  // By ids: the samples are known, because they travelled with the batch. Right in every loop, also
+  // outside a pass. Returns what Pruner::observe returns. Throws as Pruner::observe does.
+  bool update(std::span<const SampleIndex> ids, double mean_loss);
+  bool update(std::span<const SampleIndex> ids, std::span<const float> losses);
+
+  // Ends the pass: in order, observes or drops what was kept back; also what a loaded state has
+  // kept back if its pass is not continued. Otherwise, without an open pass, does nothing.
+  PassSummary end_pass();
+
+  // Before Pruner::save: puts the open pass in order, with the losses kept back, into the pruner's
+  // attachment. After Pruner::load: forgets the present pass and takes out what was saved; the next
+  // pass in order continues it. Throws std::runtime_error if the attachment is damaged.
+  void before_save();
+  void after_load();
+
+ private:
+  struct Pass {
+    bool is_open = false;
+    Booking booking = Booking::by_delivery;
+    std::uint64_t epoch = 0;
+    std::vector<PlannedBatch> batches = {};  // delivered
+    std::vector<bool> is_updated = {};       // of these, by an update of any kind
+    std::size_t num_missing = 0;             // of these, without an update
+    std::size_t num_updates = 0;             // without ids
+    std::size_t expected = 0;                // batch in which the next ids are looked for first
+    bool is_finished = false;                // no batch comes any more
+    bool fetches_ahead = false;              // two batches came before the first update of any kind
+    std::size_t num_since_update = 0;        // batches
+    bool has_lag = false;                    // the first update of this walk has come
+    // In order: an update had no batch, or more or less than one batch came between two updates.
+    bool is_broken = false;
+    // In order, the losses of the first num_updates batches.
+    std::vector<std::uint32_t> num_losses = {};  // of each update; 0: its mean loss
+    std::vector<double> means = {};
+    std::vector<float> losses = {};
+  };
+
+  const EpochPlan& running_plan() const;
+  bool is_complete() const;
+  std::size_t next_number() const;
+  PlannedBatch claim_batch();
+  void finish_update();
+  // A batch has had an update: moves the position behind it.
+  void mark_updated(std::size_t number);
+  void mark_updated_by(SampleIndex id);
+  bool holds(std::size_t number, SampleIndex id) const;
+  void observe_kept_back();
+
+  Pruner* pruner_;
+  Pass pass_;
+};
+
+}  // namespace tamis

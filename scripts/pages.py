@@ -1,0 +1,24 @@
+"""What the scripts that render documentation share."""
+
+import re
+import sys
+
+
+def with_part(text, name, content):
+    """The text with `content` between `<!-- begin NAME -->` and `<!-- end NAME -->`."""
+    pattern = re.compile(f"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+    if not pattern.search(text):
+        sys.exit(f"no part named {name}")
+    return pattern.sub(lambda match: f"{match[1]}{content}\n{match[2]}", text)
+
+
+def publish(pages, check):
+    """Writes the pages ({path: text}) that differ from their files. With `check` it only names them and exits with 1."""
+    stale = [path for path, text in pages.items() if not path.exists() or path.read_text() != text]
+    for path in stale:
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(pages[path])
+        print(f"{'not up to date' if check else 'written'}: {path}")
+    if check and stale:
+        sys.exit(1)

@@ -1,0 +1,2 @@
+// Stands for Gloo's header of this name; see README.md.
+#pragma once
