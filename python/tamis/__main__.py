@@ -6,11 +6,15 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from . import __version__, methods, policies, scores
-from ._core import OptionInfo, Pruner
+from ._core import Pruner
+
+if TYPE_CHECKING:
+    from ._core import OptionInfo
 
 
 def _print_table(title: str, rows: Iterable[tuple[str, str]]) -> None:

@@ -45,5 +45,5 @@ def update(handler: Handler, loss: Tensor, batch: Any, ids: Any) -> Tensor:
         ids = ids_of(batch)
     if ids is not None:
         ids = torch.as_tensor(ids)
-    weighted = loss * torch.ops.tamis.weights(loss.detach(), ids, handler.number)
+    weighted: Tensor = loss * torch.ops.tamis.weights(loss.detach(), ids, handler.number)
     return weighted if loss.ndim == 0 else weighted.mean()

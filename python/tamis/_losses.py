@@ -62,7 +62,7 @@ class DelayedLoss:
         elif loss.device.type == "cuda":
             self._copy = torch.empty(loss.shape, dtype=loss.dtype, pin_memory=True)
             self._copy.copy_(loss.detach(), non_blocking=True)
-            self._event = torch.cuda.Event()
+            self._event = torch.cuda.Event()  # type: ignore[no-untyped-call]
             self._event.record()
         else:
             self._copy = loss.detach().clone()

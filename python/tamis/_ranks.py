@@ -14,6 +14,7 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
+from torch._C._distributed_c10d import TCPStore
 
 # Shares of the time limit: for a call to end, and to find out afterwards who is missing.
 _CALL_SHARE = 0.65
@@ -62,7 +63,7 @@ class Ranks:
         padded = torch.zeros(longest, dtype=torch.uint8)
         padded[: len(own)] = torch.from_numpy(np.frombuffer(own, dtype=np.uint8).copy())
         rows = self._gather_rows(padded)
-        return [row.numpy()[:n].tobytes() for row, n in zip(rows, lengths)]
+        return [row.numpy()[:n].tobytes() for row, n in zip(rows, lengths, strict=True)]
 
     def _gather_rows(self, own: torch.Tensor) -> list[torch.Tensor]:
         rows = [torch.empty_like(own) for _ in range(self.size)]
@@ -107,16 +108,16 @@ class Ranks:
         if self.rank == 0:
             host = os.environ.get("MASTER_ADDR", socket.gethostname())
             port = _free_port()
-            store = dist.TCPStore(host, port, None, True, limit, wait_for_workers=False)
+            store = TCPStore(host, port, None, True, limit, wait_for_workers=False)
             place = f"{host} {port}".encode()
         host, number = self.gather(place)[0].decode().split()
         if store is None:
-            store = dist.TCPStore(host, int(number), None, False, limit, wait_for_workers=False)
+            store = TCPStore(host, int(number), None, False, limit, wait_for_workers=False)
         return store
 
 
 def call_roll(store: Any, rank: int, size: int, patience: float) -> list[int] | None:
-    """The ranks that do not call it as well within `patience` seconds; None if the store is gone."""
+    """The ranks that do not call it too within `patience` seconds; None if the store is gone."""
     answer: list[list[int] | None] = []
 
     def ask() -> None:

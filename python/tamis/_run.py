@@ -7,12 +7,15 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _losses
 from ._batches import find_ids
 from ._core import EpochPlan, LossBook, Pruner
 from ._warnings import MissedUpdateWarning, TargetWarning, warn
+
+if TYPE_CHECKING:
+    from ._core import PassSummary
 
 _CHUNK = 1024  # samples drawn at once where it is not known how many make a batch
 _TARGET_TOLERANCE = 0.005
@@ -279,7 +282,7 @@ class Run:
                 self._report(summary)
         self._is_trained, self._pass, self.thread = has_trained, None, 0
 
-    def _report(self, summary: dict[str, Any]) -> None:
+    def _report(self, summary: PassSummary) -> None:
         self.num_missed += summary["num_missed"]
         if summary["warning"] and not self._has_warned:
             self._has_warned = True

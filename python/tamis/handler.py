@@ -180,12 +180,17 @@ class Handler:
         if _compile.is_compiling():
             return _compile.update(self, loss, batch, ids)
         run = self._run
-        if batch is None and ids is None and not run.is_delayed and type(loss) is Tensor:
-            if loss.ndim == 0 and get_ident() == run.thread:
-                value = loss.item()
-                if type(value) is float:
-                    weight = run.update_batch(value)
-                    return loss if weight == 1.0 else loss * weight
+        if (
+            batch is None
+            and ids is None
+            and get_ident() == run.thread
+            and not run.is_delayed
+            and type(loss) is Tensor
+            and loss.ndim == 0
+            and type(value := loss.item()) is float
+        ):
+            weight = run.update_batch(value)
+            return loss if weight == 1.0 else loss * weight
         if batch is not None and ids is None:
             ids = ids_of(batch)
         return _losses.apply_weights(loss, run.weigh(loss, ids))

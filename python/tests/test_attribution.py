@@ -102,7 +102,7 @@ def test_dict_batches_carry_their_ids_as_a_key(make_handler, how, num_workers):
             if how == "delivery":
                 handler.update(loss)
             elif how == "batch":
-                handler.update(loss, {key: value for key, value in batch.items()})
+                handler.update(loss, dict(batch))
             else:
                 handler.update(loss, ids=batch["tamis_ids"])
             expected.observe(batch["index"], loss)

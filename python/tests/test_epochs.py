@@ -130,7 +130,7 @@ def test_progress_grows_from_0_to_1(make_handler, drop_last, mode):
 
 def test_steps_in_epoch_needs_a_batch_size(make_handler):
     with pytest.raises(RuntimeError, match=r"handler.loader\(B\)"):
-        make_handler(batch_size=None).steps_in_epoch
+        make_handler(batch_size=None).steps_in_epoch  # noqa: B018
     assert make_handler(batch_size=10).steps_in_epoch == 11
     assert make_handler(batch_size=10, drop_last=True).steps_in_epoch == 10
 
