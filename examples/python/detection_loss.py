@@ -9,7 +9,7 @@ import argparse
 import tamis
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
 
 class Boxes(Dataset):
@@ -55,7 +55,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     handler = tamis.prune(Boxes(args.size), "bls-seta", epochs=args.epochs)
-    loader = DataLoader(handler, sampler=handler.sampler, batch_size=32, collate_fn=collate)
+    loader = handler.loader(32, collate_fn=collate)
     network = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 20))
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     for epoch in range(args.epochs):

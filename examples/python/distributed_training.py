@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import TensorDataset
 
 
 def make_data(size):
@@ -31,7 +31,7 @@ def main():
     train_set = make_data(args.size)
     # Made after init_process_group: every rank then trains on its share of each epoch.
     handler = tamis.prune(train_set, "bls-infobatch", epochs=args.epochs)
-    loader = DataLoader(handler, sampler=handler.sampler, batch_size=64)
+    loader = handler.loader(64)
     network = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)))
     optimizer, criterion = torch.optim.SGD(network.parameters(), lr=0.1), nn.CrossEntropyLoss()
     for epoch in range(args.epochs):

@@ -8,7 +8,7 @@ import numpy as np
 import tamis
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import TensorDataset
 
 
 def read_fashion_mnist(folder, part, limit):
@@ -43,13 +43,8 @@ def main():
     torch.manual_seed(0)
     train_set = read_fashion_mnist(args.data, "train", args.limit)
     test_set = read_fashion_mnist(args.data, "t10k", 10_000)
-    handler = tamis.BLS(tamis.InfoBatch(train_set, epochs=args.epochs), alpha=0.7).proxy()  # 1
-    loader = DataLoader(
-        handler,
-        sampler=handler.sampler,
-        batch_size=128,  # 2: not shuffle=True
-        num_workers=args.workers,
-    )
+    handler = tamis.prune(train_set, "bls-infobatch", epochs=args.epochs)  # 1
+    loader = handler.loader(batch_size=128, num_workers=args.workers)  # 2
     network, criterion = make_network(), nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
     for epoch in range(args.epochs):

@@ -75,9 +75,12 @@ class Run:
         self.score: str = options["score"]
         self._homogeneous: int = options["homogeneous_batch_size"]
         self._target: float | None = options["target_prune"]
-        self._book = LossBook(pruner)
-        self.update_batch = self._book.update
+        self._open_book()
         self._restart()
+
+    def _open_book(self) -> None:
+        self._book = LossBook(self.pruner)
+        self.update_batch = self._book.update
 
     def _restart(self) -> None:
         """Goes on where the pruner stands."""
@@ -273,13 +276,15 @@ class Run:
         self.settle_waiting(wait=True)
         has_trained = self._has_trained()
         if current.is_dropped:
-            self._book.after_load()  # forgets it
+            self._open_book()  # forgets it
             self.num_missed += math.ceil((current.end - current.start) / (current.batch_size or 1))
         else:
             summary = self._book.end_pass()
             self._is_left = summary["dropped"] and has_trained
             if has_trained:
                 self._report(summary)
+        if not has_trained:
+            self.pruner.position = current.start
         self._is_trained, self._pass, self.thread = has_trained, None, 0
 
     def _report(self, summary: PassSummary) -> None:
