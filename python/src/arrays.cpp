@@ -1,5 +1,7 @@
 #include "arrays.h"
 
+#include <nanobind/stl/string.h>
+
 #include <string>
 #include <string_view>
 
@@ -26,7 +28,8 @@ std::size_t num_dimensions(const nb::object& array) {
 }
 
 std::string type_of(const nb::object& array) {
-  return nb::cast<std::string>(nb::str(array.attr("dtype")));
+  const nb::object dtype = array.attr("dtype");
+  return nb::str(dtype).c_str();
 }
 
 Buffer convert(const nb::object& array, const char* dtype) {

@@ -112,14 +112,15 @@ void bind_epoch_plan(nb::module_& module) {
             const auto order = self.p->order();
             return NumpyArray<const std::uint32_t>(order.data(), {order.size()}, self.h);
           },
+          nb::rv_policy::automatic,
           "The samples of all ranks (sharded: of this rank's part, from its first sample) in "
           "training order: a read-only uint32 view, not a copy.")
       .def_prop_ro(
           "kept", [](const EpochPlan& self) { return for_each_sample<bool>(self, &is_kept); },
-          "One bool per sample of the data set (sharded: of this rank's part).")
+          nb::rv_policy::automatic, "One bool per sample of the data set (sharded: of this rank's part).")
       .def_prop_ro(
           "weights", [](const EpochPlan& self) { return for_each_sample<float>(self, &weight_of); },
-          "What the loss of each sample of the data set is multiplied by.")
+          nb::rv_policy::automatic, "What the loss of each sample of the data set is multiplied by.")
       .def_prop_ro("report", &report, "How the policy chose; only what applies to it.")
       .def("num_batches", &EpochPlan::num_batches, nb::arg("batch_size"),
            nb::arg("drop_last") = false)

@@ -68,10 +68,19 @@ void deserialize(Pruner& pruner, nb::handle state) {
   pruner.deserialize(buffer.as<std::byte>());
 }
 
-nb::object restore(const nb::dict& options, nb::handle state) {
-  nb::object pruner = nb::type<Pruner>()(**options);
-  deserialize(nb::cast<Pruner&>(pruner), state);
-  return pruner;
+nb::tuple get_state(Pruner& pruner) {
+  if (pruner.communicator() != nullptr) {
+    throw std::runtime_error("Pruner: a run of several ranks cannot be pickled; save it");
+  }
+  return nb::make_tuple(options_as_dict(pruner.options()), serialize(pruner));
+}
+
+void set_state(Pruner* self, const nb::tuple& state) {
+  const nb::dict options = state[0];
+  const nb::object made = nb::type<Pruner>()(**options);
+  Pruner& pruner = nb::cast<Pruner&>(made);
+  deserialize(pruner, state[1]);
+  new (self) Pruner(std::move(pruner));
 }
 
 Recorder& recorder_of(Pruner& pruner) {
@@ -150,7 +159,7 @@ void bind_observing(nb::class_<Pruner>& pruner) {
            "The same for samples by their index in the data set.")
       .def_prop_ro(
           "scores", [](const Pruner& self) { return to_numpy(self.scores()); },
-          "One float32 per sample, NaN where unscored. A copy.")
+          nb::rv_policy::automatic, "One float32 per sample, NaN where unscored. A copy.")
       .def_prop_ro("num_scored", &Pruner::num_scored)
       .def_prop_ro("num_observations", &Pruner::num_observations)
       .def_prop_ro("num_skipped_observations", &Pruner::num_skipped_observations)
@@ -174,16 +183,8 @@ void bind_state(nb::class_<Pruner>& pruner) {
       .def("deserialize", &deserialize, nb::arg("state"),
            "Takes over a state of serialize(), given as anything with the buffer protocol. "
            "Collective.")
-      .def("__reduce__",
-           [](nb::handle_t<Pruner> self) {
-             Pruner& run = nb::cast<Pruner&>(self);
-             if (run.communicator() != nullptr) {
-               throw std::runtime_error("Pruner: a run of several ranks cannot be pickled; save it");
-             }
-             return nb::make_tuple(
-                 nb::module_::import_("tamis._core").attr("_restore_pruner"),
-                 nb::make_tuple(options_as_dict(run.options()), serialize(run)));
-           });
+      .def("__getstate__", &get_state)
+      .def("__setstate__", &set_state);
 }
 
 void bind_recording(nb::class_<Pruner>& pruner) {
@@ -239,7 +240,6 @@ void bind_pruner(nb::module_& module) {
   bind_observing(pruner);
   bind_state(pruner);
   bind_recording(pruner);
-  module.def("_restore_pruner", &restore, nb::arg("options"), nb::arg("state"));
 }
 
 }  // namespace tamis::python

@@ -80,7 +80,7 @@ def test_losses_of_every_kind_are_taken(pruner, losses):
         ([[1]], 1.0, ValueError, "one dimension, got 2"),
         ([100], 1.0, IndexError, r"index must be in \[0, 100\), got 100"),
         ([-1], 1.0, IndexError, "got -1"),
-        ([], 1.0, ValueError, "must not be empty"),
+        ([], 1.0, ValueError, "at least one sample"),
         ([1, 2], [1.0], ValueError, r"as many as indices \(2\), got 1"),
         ([1], [[1.0]], ValueError, "2 dimensions"),
         ([1], "loss", TypeError, "real number"),

@@ -102,7 +102,7 @@ def test_numbers_and_arrays_are_losses_too(pruned_handler):
     "loss, error, message",
     [
         (torch.ones(8, 2), ValueError, r"shape \(8, 2\)"),
-        (torch.ones(7), ValueError, r"\(?8\)?, got 7"),
+        (torch.ones(7), ValueError, "8 samples.*got 7"),
         (torch.ones((), dtype=torch.int64), TypeError, "floating point"),
         (np.ones(8, dtype=np.int32), TypeError, "floating point"),
         (True, TypeError, "tensor"),
