@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
   start = Clock::now();
   constexpr std::size_t kBatch = 128;
   for (std::size_t at = 0; at < first.size(); at += kBatch) {
-    const auto batch = first.order().subspan(at, std::min(kBatch, first.size() - at));
-    pruner.observe(batch, 1.0 + static_cast<double>(batch[0] % 1000) / 1000.0);
+    const std::size_t count = std::min(kBatch, first.size() - at);
+    pruner.observe(at, count, 1.0 + static_cast<double>(first.sample(at) % 1000) / 1000.0);
   }
   const double observe = seconds_since(start);
   start = Clock::now();

@@ -1,4 +1,5 @@
-// Pruner: composes a score, a policy and a schedule, and owns the state of a run. Start here.
+// Pruner: composes a score, a policy and a schedule, and owns the state of a run, on one process or
+// several. Start here.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,9 @@
 #include <span>
 #include <vector>
 
+#include "tamis/communicator.h"
 #include "tamis/epoch_plan.h"
+#include "tamis/layout.h"
 #include "tamis/policy.h"
 #include "tamis/recorder.h"
 #include "tamis/schedule.h"
@@ -19,12 +22,12 @@
 namespace tamis {
 
 namespace detail {
-class Planner;
-class ShardedRank;
-}  // namespace detail
+class Run;
+}
 
 struct PrunerOptions {
-  std::size_t num_samples = 0;   // size of the data set, in [1, 2^32 - 1]
+  // Size of the whole data set, in [1, 2^32 - 1]; sharded, the limit is that of each rank's part.
+  std::size_t num_samples = 0;
   std::uint64_t num_epochs = 0;  // length of the whole run, at least 1
   Spec policy = {.name = "infobatch"};
   // Unset: the score that the policy's authors use (PolicyInfo::default_score).
@@ -40,138 +43,160 @@ struct PrunerOptions {
   double min_per_class = 0.0;
   // The class of every sample, any integers. Needed by min_per_class, otherwise not kept.
   std::vector<std::int32_t> labels = {};
-  // The pruned share of the whole run, in [0, 1): sets the policy's prune_ratio anew in every
-  // epoch. Unset: prune_ratio stays as it is.
+  // The pruned share of the whole run, in [0, 1): sets the policy's prune_ratio for each epoch.
+  // Unset: prune_ratio stays as it is.
   std::optional<double> target_prune = std::nullopt;
+  // With a communicator: who keeps which scores, and what happens where the samples of an epoch
+  // cannot be divided equally. One process ignores both.
+  Layout layout = Layout::automatic;
+  Remainder remainder = Remainder::pad;
 };
 
-// The training loop's side:
+// The training loop's side, on every rank:
 //
-//   tamis::Pruner pruner({.num_samples = n, .num_epochs = 200});
+//   tamis::Pruner pruner({.num_samples = n, .num_epochs = 200});  // , communicator
 //   for (std::uint64_t epoch = 0; epoch < 200; ++epoch) {
 //     const tamis::EpochPlan& plan = pruner.start_epoch(epoch);
-//     ... for every batch of plan.order():
-//     pruner.observe(batch, loss);
+//     ... for every batch [begin, begin + count) of plan.size() samples, plan.sample(j) each:
+//     pruner.observe(begin, count, loss);
 //   }
 //
-// Not thread-safe; const calls may run side by side.
+// Calls marked "collective" are made by all ranks, or none; nothing else waits for other ranks, and
+// nothing waits with one process. They throw std::runtime_error, naming the rank, if a rank does
+// not make the call within the communicator's time limit. Not thread-safe; const calls that are not
+// collective may run side by side.
 class Pruner {
  public:
-  // Throws std::invalid_argument if an option is out of range.
-  explicit Pruner(const PrunerOptions& options);
+  // Collective. Without a communicator the run has one process. Throws std::invalid_argument if an
+  // option is out of range, and std::runtime_error on every rank if the ranks' options differ.
+  explicit Pruner(const PrunerOptions& options,
+                  std::shared_ptr<Communicator> communicator = nullptr);
   // With a score and a policy of the caller's own; options.score and options.policy are ignored.
+  // The score is over the samples that this rank keeps (see num_kept).
   Pruner(const PrunerOptions& options, std::unique_ptr<Scorer> scorer,
-         std::unique_ptr<Policy> policy);
+         std::unique_ptr<Policy> policy, std::shared_ptr<Communicator> communicator = nullptr);
   Pruner(Pruner&&) noexcept;
   Pruner& operator=(Pruner&&) noexcept;
   ~Pruner();
 
-  // The same run with another score, not yet observed: BLS's one-line proxy.
+  // Collective. The same run with another score, not yet observed: BLS's one-line proxy.
   //   auto bls = tamis::Pruner({...}).with_score({"batch-loss", {{"alpha", 0.7}}});
   Pruner with_score(const Spec& score) &&;
 
-  // The options with every default filled in, and labels numbered from 0.
-  const PrunerOptions& options() const { return options_; }
-  const Schedule& schedule() const { return schedule_; }
-  const Scorer& scorer() const { return *scorer_; }
-  std::size_t num_samples() const { return options_.num_samples; }
+  // The options with every default filled in, labels numbered from 0, and a layout that is not
+  // automatic (one process: replicated).
+  const PrunerOptions& options() const;
+  const Schedule& schedule() const;
+  const Scorer& scorer() const;
+  Communicator* communicator() const;  // null with one process
+  std::size_t num_samples() const { return options().num_samples; }
+  Layout layout() const { return options().layout; }
+  // The samples that this rank keeps scores of: [first_sample, first_sample + num_kept). All of
+  // them, or in the sharded layout this rank's part.
+  std::uint64_t first_sample() const;
+  std::size_t num_kept() const;
 
-  // Makes epoch `epoch` the running one and returns its plan, made from the scores as they are now.
-  // For the running epoch: returns the plan it has, unchanged. Throws std::out_of_range if epoch is
-  // not below num_epochs.
+  // Collective. Brings the scores up to date, makes epoch `epoch` the running one and returns this
+  // rank's view of its plan. For the running epoch: returns the plan it has, unchanged, and is not
+  // collective. Throws std::out_of_range if epoch is not below num_epochs.
   const EpochPlan& start_epoch(std::uint64_t epoch);
 
-  // Plan of an epoch as it would be if it started now. Changes nothing.
+  // Plan of an epoch as it would be if it started now, from the scores that scores() gives. Changes
+  // nothing. Collective in the sharded layout.
   EpochPlan preview(std::uint64_t epoch) const;
 
-  // The running epoch's plan; null before the first start_epoch.
-  const EpochPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
+  // The running epoch's plan; null before the first start_epoch. Valid until the next start_epoch
+  // or load.
+  const EpochPlan* plan() const;
 
-  // Books the loss of one training step on the samples of its batch. A NaN or infinite loss, or one
-  // that the score cannot use, is counted in num_skipped_observations and changes nothing else;
-  // returns false then. Throws std::out_of_range for an index out of range and
-  // std::invalid_argument for an empty batch, for losses of another length than indices, and for a
-  // mean loss given to a score that needs one loss per sample.
+  // Applies the loss of one training step to samples [begin, begin + count) of this rank's plan,
+  // without those that fill up. A NaN or infinite loss, or one that the score cannot use, is
+  // counted in num_skipped_observations and changes nothing else; returns false then. Replicated
+  // ranks keep the loss for exchange() and return true. Throws std::out_of_range past the end of
+  // the plan, std::runtime_error if no epoch is running, and std::invalid_argument for an empty
+  // batch and for a mean loss given to a score that needs one loss per sample. With several ranks a
+  // mean is kept as a 32-bit float.
+  bool observe(std::size_t begin, std::size_t count, double mean_loss);
+  bool observe(std::size_t begin, std::span<const float> losses);
+
+  // The same for samples by their index in the whole data set, in the plan or not. Throws
+  // std::out_of_range for an index out of range, or of another rank's part (sharded), and
+  // std::invalid_argument for losses of another length than indices.
   bool observe(std::span<const SampleIndex> indices, double mean_loss);
   bool observe(std::span<const SampleIndex> indices, std::span<const float> losses);
   bool observe(std::span<const std::uint32_t> indices, double mean_loss);
   bool observe(std::span<const std::uint32_t> indices, std::span<const float> losses);
+  // Throws std::invalid_argument if observe() would for a batch of `count` samples.
+  void check_observation(std::size_t count, LossKind kind) const;
 
-  // How many samples of the running plan have been trained on. Kept for the caller, and saved, so
-  // that a resumed run goes on at plan()->order()[position()].
-  std::size_t position() const { return position_; }
+  // How many samples of this rank's plan have been trained on. Kept for the caller, and saved.
+  // Ranks train in step, so it is the same on all when they save.
+  std::size_t position() const;
   // Throws std::out_of_range past the end of the plan.
   void set_position(std::size_t position);
 
   // Share of the run that is done, in [0, 1]; for learning-rate schedules. Every epoch counts the
   // same however many samples it has; grows with position() and is 1 at the end of the last epoch.
   double progress() const;
-  // Share of the run so far that was left out: 1 - planned samples / (N * epochs started).
+  // Share of the run so far that was left out: 1 - planned samples / (N * epochs started), of all
+  // ranks.
   double pruned_share() const;
 
-  std::uint64_t num_observations() const { return num_observations_; }
-  std::uint64_t num_skipped_observations() const { return num_skipped_observations_; }
+  // Collective. Makes the losses observed so far part of the scores of all ranks (replicated), and
+  // agrees on the numbers that a score keeps for the whole run (sharded). start_epoch, save and
+  // serialize do it by themselves. Nothing to do with one process.
+  void exchange();
 
-  // One score per sample, NaN where unscored.
+  // Of the samples that this rank keeps, as of the last exchange (replicated) or now: one score
+  // per sample, NaN where unscored.
   std::vector<float> scores() const;
   std::size_t num_scored() const;
+  // As of the last exchange (replicated); sharded: of this rank.
+  std::uint64_t num_observations() const;
+  std::uint64_t num_skipped_observations() const;
 
-  // Records every observation from now on in `folder`; options.num_samples is filled in. A run that
-  // has been observed before, so one that was loaded, goes on with the recording it had, as save()
-  // and serialize() left it, and ignores the options. load() and deserialize() rewind it. Throws
-  // std::runtime_error if the folder has a recording although the run is new, or has none of this
-  // run.
+  // Collective. Records every observation from now on in `folder`; options.num_samples is filled
+  // in. Replicated: rank 0 records what all ranks observed, in the order in which exchange()
+  // applies it. A run that has been observed before, so one that was loaded, goes on with the
+  // recording it had, as save() and serialize() left it, and ignores the options. load() and
+  // deserialize() rewind it. Throws std::runtime_error if the folder has a recording although the
+  // run is new, or has none of this run, and std::invalid_argument in the sharded layout, where no
+  // rank knows all samples.
   void record(const std::filesystem::path& folder, RecorderOptions options = {});
-  // Null unless record() was called.
-  Recorder* recorder() { return recorder_.get(); }
-  const Recorder* recorder() const { return recorder_.get(); }
+  // Null unless record() was called, and on ranks other than 0.
+  Recorder* recorder();
+  const Recorder* recorder() const;
 
-  // State as a safetensors file. Written to a temporary name beside `path`, synced and renamed:
-  // after a failure or a crash `path` is what it was. Throws std::runtime_error.
-  void save(const std::filesystem::path& path) const;
-  // Throws std::runtime_error, and keeps the present state, if the file cannot be read, is damaged,
-  // or belongs to other options. Afterwards this run goes on bit for bit as the saved one would
-  // have.
+  // Bytes of the caller's own that are saved with the state, different ones on each rank; empty
+  // unless set. load() and deserialize() replace them by those that this rank saved, and refuse a
+  // state with attachments of another number of ranks.
+  void set_attachment(std::vector<std::byte> bytes);
+  const std::vector<std::byte>& attachment() const;
+
+  // Collective. State as a safetensors file: the same file whatever the layout and the number of
+  // ranks. Rank 0 writes it; with the sharded layout it needs memory for the whole state, and there
+  // are at most 2^32 - 1 samples. Written to a temporary name in the same folder, synced and
+  // renamed: after a failure or a crash `path` is what it was. Throws std::runtime_error, on all
+  // ranks.
+  void save(const std::filesystem::path& path);
+  // Collective: every rank reads the file. Throws std::runtime_error on every rank, and keeps the
+  // present state, if any rank cannot read it, it is damaged, or belongs to other options.
+  //
+  // Afterwards this run goes on bit for bit as the saved one would have, at position() of the plan.
+  // The number of ranks and the layout may be others than those that saved the state, except that a
+  // sharded run saved in the middle of an epoch goes on with as many ranks. If the saved position
+  // falls between two steps of another number of ranks, the plan is the rest of the epoch.
   void load(const std::filesystem::path& path);
-  // A pruner with the options and the state of a file.
+  // A run of one process with the options and the state of a file.
   static Pruner from_file(const std::filesystem::path& path);
 
-  // The same as bytes, for embedding in somebody else's checkpoint.
-  std::vector<std::byte> serialize() const;
+  // Collective. The same as bytes, for embedding in somebody else's checkpoint; serialize() returns
+  // them on every rank.
+  std::vector<std::byte> serialize();
   void deserialize(std::span<const std::byte> bytes);
 
  private:
-  friend class PrunerState;
-  friend class detail::ShardedRank;  // makes its plans together with other ranks
-
-  void begin_epoch(EpochPlan plan);
-  void check_epoch(std::uint64_t epoch) const;
-  bool book(const Observation& observation);
-  // True if this is a part of the running plan's order itself: in range and without repetition.
-  bool is_planned(std::span<const std::uint32_t> indices) const;
-  std::uint64_t num_steps() const { return num_observations_ + num_skipped_observations_; }
-  // Checks the range and copies to narrow_indices_.
-  std::span<const std::uint32_t> narrow(std::span<const SampleIndex> indices);
-
-  PrunerOptions options_;
-  Schedule schedule_;
-  std::unique_ptr<Scorer> scorer_;
-  std::unique_ptr<Policy> policy_;
-  std::unique_ptr<detail::Planner> planner_;  // refers to policy_ and to the labels of options_
-
-  std::optional<EpochPlan> plan_;
-  std::size_t position_ = 0;
-  // Of a sharded run, in the middle of an epoch: position_ counts in the plan of each of so many
-  // ranks. 0: it counts in plan_.
-  std::uint64_t num_position_ranks_ = 0;
-  std::uint64_t num_observations_ = 0;
-  std::uint64_t num_skipped_observations_ = 0;
-  std::uint64_t num_epochs_started_ = 0;
-  std::uint64_t num_samples_planned_ = 0;  // over all started epochs
-
-  std::unique_ptr<Recorder> recorder_;
-
-  std::vector<std::uint32_t> narrow_indices_;  // scratch of observe()
+  std::unique_ptr<detail::Run> run_;  // what differs between one process and the layouts
 };
 
 }  // namespace tamis

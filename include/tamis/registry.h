@@ -1,4 +1,4 @@
-// The one list of scores and policies that the program, Python and the tests read.
+// The lists of scores, policies and methods that the program, Python and the tests read.
 #pragma once
 
 #include <cstddef>
@@ -38,13 +38,24 @@ struct PolicyInfo {
   std::unique_ptr<Policy> (*make)(const OptionMap& options);
 };
 
+// A score and a policy under the one name that papers use, such as bls-infobatch. See method.h.
+struct MethodInfo {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view score;
+  std::string_view policy;
+  std::string_view paper;  // who published it; empty if nobody did
+};
+
 // All of them, in the order in which help texts list them.
 std::span<const ScorerInfo> registered_scorers();
 std::span<const PolicyInfo> registered_policies();
+std::span<const MethodInfo> registered_methods();
 
 // Throws std::invalid_argument, naming what exists, if there is no such name.
 const ScorerInfo& find_scorer(std::string_view name);
 const PolicyInfo& find_policy(std::string_view name);
+const MethodInfo& find_method(std::string_view name);
 
 // Throws std::invalid_argument for an unknown name, an unknown option or a value out of range.
 std::unique_ptr<Scorer> make_scorer(const Spec& spec, std::size_t num_samples);

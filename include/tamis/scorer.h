@@ -40,6 +40,12 @@ struct ScorerArray {
   std::span<std::byte> bytes;
 };
 
+// What a training step must tell a score.
+enum class LossKind {
+  mean_loss,      // the mean loss of the batch, or the losses of its samples
+  sample_losses,  // the loss of every sample of the batch
+};
+
 // Keeps one score per sample. A scorer changes only the samples of the observed batch; an index
 // that stands twice in a batch is applied once. Not thread-safe; const calls may run side by side.
 class Scorer {
@@ -50,8 +56,10 @@ class Scorer {
   virtual Spec spec() const = 0;
   virtual std::size_t num_samples() const = 0;
 
-  // True if the scorer can only work with one loss per sample.
-  virtual bool needs_sample_losses() const { return false; }
+  // What an observation must have.
+  virtual LossKind needs() const { return LossKind::mean_loss; }
+  // What the score is meant for, and gets from a training loop that has both.
+  virtual LossKind prefers() const { return needs(); }
 
   // Applies one observation. Returns false, and changes nothing, if the scorer cannot use this loss
   // (BLR and a loss that is not positive).

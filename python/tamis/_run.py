@@ -111,6 +111,7 @@ class Run:
 
     def before_save(self) -> None:
         self.end_pass(only_if_over=True)
+        self._skip_rest()
         self._book.before_save()
 
     def load(self, state: Any) -> None:
@@ -122,6 +123,17 @@ class Run:
     @property
     def epoch(self) -> int:
         return self.pruner.epoch or 0
+
+    @property
+    def progress(self) -> float:
+        self._skip_rest()
+        return self.pruner.progress
+
+    def _skip_rest(self) -> None:
+        """After the last full batch an epoch with drop_last is complete."""
+        current = self._pass
+        if current is not None and self.pruner.position >= current.end:
+            self.pruner.position = len(current.plan)
 
     def set_epoch(self, epoch: int) -> None:
         """The next pass is over this epoch; of a loaded state's epoch, over its rest."""
@@ -200,10 +212,6 @@ class Run:
         rest = len(plan) - start
         if drop_last and batch_size is not None:
             rest = rest // batch_size * batch_size
-            if rest == 0 and self._is_loaded and not self._is_asked:
-                self._is_trained = True  # only what drop_last leaves out is left
-                self._is_loaded = False
-                return self.begin_pass(batch)
         self.pruner.position = start
         current = Pass(
             self.owner is not None, plan, start, start + rest, batch_size, self._num_seen()

@@ -225,7 +225,7 @@ class Handler:
     @property
     def progress(self) -> float:
         """Share of the run that is done, in [0, 1]; see lr_by_progress."""
-        return self._run.pruner.progress
+        return self._run.progress
 
     @property
     def steps_in_epoch(self) -> int:

@@ -79,15 +79,14 @@ def test_set_epoch_chooses_the_epoch(make_handler):
 def test_set_epoch_wins_over_a_loop_that_was_left(make_handler, mode):
     handler = make_handler(epochs=5)
     loader = make_loader(handler, mode)
-    abandoned = iter(loader)
+    abandoned = []
     for epoch in (3, 0, 3, 3, 4):
-        indices, _ = next(abandoned)
-        handler.update(support.batch_loss(indices))
         handler.set_epoch(epoch)
-        abandoned = iter(loader)
-        indices, _ = next(abandoned)
+        abandoned.append(iter(loader))
+        indices, _ = next(abandoned[-1])
         assert handler.epoch == epoch
         assert indices.tolist() == handler.plan.samples(0, 8)
+        handler.update(support.batch_loss(indices))
 
 
 def test_repeating_an_epoch_repeats_its_plan(make_handler):

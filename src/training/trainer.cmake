@@ -2,7 +2,6 @@
 find_package(fmt REQUIRED)
 add_library(tamis_run_files STATIC
   trainer/epoch_metrics.cpp
-  trainer/methods.cpp
   trainer/presets.cpp
   trainer/progress_line.cpp
   trainer/run_config.cpp

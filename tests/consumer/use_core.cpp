@@ -10,9 +10,9 @@ int main() {
                         .policy = {"infobatch", {{"prune_ratio", 0.5}}},
                         .score = tamis::Spec{"batch-loss"}});
   for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
-    const auto order = pruner.start_epoch(epoch).order();
-    for (std::size_t k = 0; k < order.size(); ++k) {
-      pruner.observe(order.subspan(k, 1), static_cast<double>(order[k]));
+    const tamis::EpochPlan& plan = pruner.start_epoch(epoch);
+    for (std::size_t j = 0; j < plan.size(); ++j) {
+      pruner.observe(j, 1, static_cast<double>(plan.sample(j)));
     }
   }
   const auto order = pruner.plan()->order();

@@ -24,16 +24,27 @@ inline float simulated_loss(std::uint32_t index, std::uint64_t epoch) {
   return static_cast<float>(0.01 + own + 0.05 * unit((epoch << 32U) + index));
 }
 
-// One step of the running epoch at position(). The loss of every 13th batch is not a number.
+// One step of this rank at position(): the mean loss of its batch, or one loss per sample if the
+// score needs that. The loss of every 13th step is not a number.
 inline void simulate_step(Pruner& pruner, std::size_t batch_size) {
   const EpochPlan& plan = *pruner.plan();
   const std::size_t begin = pruner.position();
   const std::size_t count = std::min(batch_size, plan.size() - begin);
-  const std::span<const std::uint32_t> batch = plan.order().subspan(begin, count);
   std::vector<float> losses;
-  for (const std::uint32_t index : batch) losses.push_back(simulated_loss(index, plan.epoch()));
-  if ((begin / batch_size) % 13 == 12) losses[0] = std::numeric_limits<float>::quiet_NaN();
-  pruner.observe(batch, losses);
+  double sum = 0.0;
+  for (std::size_t j = begin; j < begin + count; ++j) {
+    losses.push_back(simulated_loss(static_cast<std::uint32_t>(plan.sample(j)), plan.epoch()));
+    sum += static_cast<double>(losses.back());
+  }
+  const bool is_bad = (begin / batch_size) % 13 == 12;
+  if (pruner.scorer().needs() == LossKind::sample_losses) {
+    if (is_bad) losses[0] = std::numeric_limits<float>::quiet_NaN();
+    pruner.observe(begin, losses);
+  } else {
+    pruner.observe(
+        begin, count,
+        is_bad ? std::numeric_limits<double>::infinity() : sum / static_cast<double>(count));
+  }
   pruner.set_position(begin + count);
 }
 
@@ -49,6 +60,15 @@ inline void simulate_epochs(Pruner& pruner, std::uint64_t begin, std::uint64_t e
     pruner.start_epoch(epoch);
     simulate_epoch(pruner, batch_size);
   }
+}
+
+// All samples of this rank's plan, without those that fill it up.
+inline std::vector<SampleIndex> own_samples(const EpochPlan& plan) {
+  std::vector<SampleIndex> samples;
+  for (std::size_t j = 0; j < plan.size(); ++j) {
+    if (!plan.is_padding(j)) samples.push_back(plan.sample(j));
+  }
+  return samples;
 }
 
 }  // namespace tamis::test

@@ -52,7 +52,7 @@ inline training::RunConfig tiny_config(const std::string& method = "bls-infobatc
   config.training.learning_rate = 0.05;
   config.training.seed = 3;
   config.training.threads = 1;
-  config.method = training::parse_method(method);
+  config.method = parse_method(method);
   return config;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/files/crc32c.h"
+#include "base/former_name.h"
 #include "tamis/array.h"
 
 namespace tamis::detail {
@@ -28,8 +29,10 @@ constexpr std::string_view kDataChecksum = "crc32c_of_crc32c";
 constexpr std::string_view kBlockChecksums = "crc32c";
 // Torch reads I32 in every version, U32 only from 2.3 on.
 constexpr std::string_view kChecksumType = "I32";
-// How every file of ours begins, after the length; the eight digits follow.
-constexpr std::string_view kPrefix = R"({"__metadata__":{"tamis_crc32c":")";
+// How a file of the product of this name begins, after the length; the eight digits follow.
+std::string prefix_of(std::string_view name) {
+  return concat(R"({"__metadata__":{")", name, R"(_crc32c":")");
+}
 constexpr std::size_t kDigits = 8;
 constexpr std::string_view kNoDigits = "00000000";
 
@@ -156,7 +159,7 @@ void SafetensorsWriter::write(const ByteSink& sink) const {
   const std::string marker = concat("\"", kDataChecksum, "\":\"", kNoDigits, "\"}");
   header.replace(header.rfind(marker) + marker.size() - 2 - kDigits, kDigits, hex(crc32c(table)));
   const std::string checksum = hex(crc32c(bytes_of(header)));
-  header.replace(kLengthBytes + kPrefix.size(), kDigits, checksum);
+  header.replace(kLengthBytes + prefix_of(kName).size(), kDigits, checksum);
   sink(0, bytes_of(header));
 }
 
@@ -169,7 +172,10 @@ SafetensorsReader::SafetensorsReader(std::string source, std::span<const std::by
   std::uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  const bool is_ours = text.substr(kLengthBytes).starts_with(kPrefix);
+  const std::string_view begin = text.substr(kLengthBytes);
+  const std::string former_prefix = prefix_of(kFormerName);
+  const std::string prefix = begin.starts_with(former_prefix) ? former_prefix : prefix_of(kName);
+  const bool is_ours = begin.starts_with(prefix);
   if (length > file.size() - kLengthBytes || length > kMaxHeader) {
     fail(concat(
         is_ours ? "truncated, or its header is damaged" : "not a safetensors file, or truncated",
@@ -177,9 +183,9 @@ SafetensorsReader::SafetensorsReader(std::string source, std::span<const std::by
   }
   const std::size_t header_end = kLengthBytes + static_cast<std::size_t>(length);
   const std::string_view json = text.substr(kLengthBytes, static_cast<std::size_t>(length));
-  if (is_ours && length >= kPrefix.size() + kDigits) {
+  if (is_ours && length >= prefix.size() + kDigits) {
     std::string header(text.substr(0, header_end));
-    const std::size_t digits = kLengthBytes + kPrefix.size();
+    const std::size_t digits = kLengthBytes + prefix.size();
     header.replace(digits, kDigits, kNoDigits);
     if (hex(crc32c(bytes_of(header))) != text.substr(digits, kDigits)) {
       fail("the header is damaged: it does not match its checksum");

@@ -1,241 +1,184 @@
 #include "tamis/pruner.h"
 
-#include <algorithm>
-#include <cmath>
-#include <functional>
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <utility>
 
+#include "base/agreement.h"
 #include "base/check.h"
-#include "core/plan/planner.h"
-#include "core/policies/local_view.h"
+#include "base/files/atomic_file.h"
+#include "base/files/crc32c.h"
+#include "base/files/mapped_file.h"
 #include "core/policies/score_statistics.h"
-#include "tamis/registry.h"
+#include "core/ranks/run.h"
+#include "core/state/state_fields.h"
 
 namespace tamis {
 
 namespace {
 
-void check_num_samples(std::size_t num_samples) {
-  detail::require(num_samples >= 1 && num_samples <= std::numeric_limits<std::uint32_t>::max(),
-                  "Pruner", "num_samples", "in [1, 2^32 - 1]", num_samples);
+using detail::SafetensorsReader;
+using detail::SafetensorsWriter;
+
+// What the ranks must have in common.
+std::string describe(const PrunerOptions& options) {
+  detail::Metadata fields;
+  detail::write_options(options, fields);
+  fields.emplace_back("layout", to_text(options.layout));
+  fields.emplace_back("remainder", options.remainder == Remainder::pad ? "pad" : "drop");
+  std::string text;
+  for (const auto& [name, value] : fields) text.append(name).append(" ").append(value).append("\n");
+  return text;
 }
 
-std::unique_ptr<Scorer> make_scorer_for(const PrunerOptions& options) {
-  check_num_samples(options.num_samples);
-  const Spec default_score{std::string(find_policy(options.policy.name).default_score)};
-  return make_scorer(options.score.value_or(default_score), options.num_samples);
-}
-
-// True if the loss is a finite number also as a float, which is what scores are.
-bool is_usable(double loss) { return std::isfinite(static_cast<float>(loss)); }
-
-// Throws unless the batch can be booked at all.
-void check_batch(std::size_t num_indices, bool has_losses, std::size_t num_losses,
-                 const Scorer& scorer) {
-  if (num_indices == 0) {
-    throw std::invalid_argument("Pruner: indices of a batch must not be empty, got 0");
-  }
-  if (has_losses && num_losses != num_indices) {
-    throw std::invalid_argument(detail::concat("Pruner: losses must be as many as indices (",
-                                               num_indices, "), got ", num_losses));
-  }
-  if (!has_losses && scorer.needs_sample_losses()) {
-    throw std::invalid_argument(detail::concat("Pruner: score ", scorer.spec().name,
-                                               " needs one loss per sample, got the mean of ",
-                                               num_indices, "; batch-loss works with the mean"));
-  }
-}
-
-// Throws std::out_of_range for the first index that is out of range.
-template <typename Index>
-void check_range(std::span<const Index> indices, std::size_t num_samples) {
-  // First all at once, which the compiler can vectorise; which one it was is looked up only if
-  // needed.
-  bool in_range = true;
-  for (const Index index : indices) in_range &= static_cast<std::uint64_t>(index) < num_samples;
-  if (in_range) return;
-  for (const Index index : indices) {
-    if (static_cast<std::uint64_t>(index) >= num_samples) {
-      throw std::out_of_range(
-          detail::concat("Pruner: index must be in [0, ", num_samples, "), got ", index));
-    }
-  }
-}
-
-double mean_of(std::span<const float> losses) {
-  double sum = 0.0;
-  for (const float loss : losses) sum += static_cast<double>(loss);
-  return sum / static_cast<double>(losses.size());
+std::unique_ptr<detail::Run> make_same_run(detail::RunParts parts) {
+  const auto communicator = parts.communicator;
+  if (!communicator) return detail::make_run(std::move(parts));
+  std::unique_ptr<detail::Run> run;
+  detail::together(*communicator, [&] { run = detail::make_run(std::move(parts)); });
+  detail::require_same(*communicator, describe(run->options()));
+  return run;
 }
 
 }  // namespace
 
-Pruner::Pruner(const PrunerOptions& options)
-    : Pruner(options, make_scorer_for(options), make_policy(options.policy)) {}
+Pruner::Pruner(const PrunerOptions& options, std::shared_ptr<Communicator> communicator)
+    : Pruner(options, nullptr, nullptr, std::move(communicator)) {}
 
 Pruner::Pruner(const PrunerOptions& options, std::unique_ptr<Scorer> scorer,
-               std::unique_ptr<Policy> policy)
-    : options_(options), scorer_(std::move(scorer)), policy_(std::move(policy)) {
-  check_num_samples(options.num_samples);
-  detail::require(scorer_->num_samples() == options.num_samples, "Pruner", "scorer's num_samples",
-                  detail::concat("num_samples (", options.num_samples, ")"),
-                  scorer_->num_samples());
-  options_.score = scorer_->spec();
-  options_.policy = policy_->spec();
-  options_.delta = options.delta.value_or(policy_->default_delta());
-  schedule_ = {.num_epochs = options.num_epochs, .delta = *options_.delta};
-  validate(schedule_);
-  planner_ =
-      std::make_unique<detail::Planner>(options_, *policy_, schedule_, 0, options_.num_samples);
-}
+               std::unique_ptr<Policy> policy, std::shared_ptr<Communicator> communicator)
+    : run_(make_same_run({.options = options,
+                          .scorer = std::move(scorer),
+                          .policy = std::move(policy),
+                          .communicator = std::move(communicator)})) {}
 
 Pruner::Pruner(Pruner&&) noexcept = default;
 Pruner& Pruner::operator=(Pruner&&) noexcept = default;
 Pruner::~Pruner() = default;
 
 Pruner Pruner::with_score(const Spec& score) && {
-  return {options_, make_scorer(score, options_.num_samples), std::move(policy_)};
+  PrunerOptions options = run_->options();
+  options.score = score;
+  return {options, nullptr, run_->take_policy(), run_->communicator()};
 }
 
-void Pruner::check_epoch(std::uint64_t epoch) const {
-  if (epoch >= schedule_.num_epochs) {
-    throw std::out_of_range(detail::concat("Pruner: epoch must be below num_epochs (",
-                                           schedule_.num_epochs, "), got ", epoch));
-  }
-}
+const PrunerOptions& Pruner::options() const { return run_->options(); }
+const Schedule& Pruner::schedule() const { return run_->schedule(); }
+const Scorer& Pruner::scorer() const { return run_->scorer(); }
+Communicator* Pruner::communicator() const { return run_->communicator().get(); }
+std::uint64_t Pruner::first_sample() const { return run_->first_sample(); }
+std::size_t Pruner::num_kept() const { return run_->num_kept(); }
 
-EpochPlan Pruner::preview(std::uint64_t epoch) const {
-  check_epoch(epoch);
-  // The scores of some scorers are computed into scratch, which goes before the order is made.
-  Array<float> scratch;
-  Selection selection = planner_->select(detail::LocalView(scorer_->scores(scratch)), epoch,
-                                         {num_epochs_started_, num_samples_planned_});
-  return {std::move(selection), options_.seed, epoch, schedule_.is_pruned(epoch),
-          options_.homogeneous_batch_size};
-}
+const EpochPlan& Pruner::start_epoch(std::uint64_t epoch) { return run_->start_epoch(epoch); }
+EpochPlan Pruner::preview(std::uint64_t epoch) const { return run_->preview(epoch); }
+const EpochPlan* Pruner::plan() const { return run_->plan(); }
 
-const EpochPlan& Pruner::start_epoch(std::uint64_t epoch) {
-  if (plan_ && plan_->epoch() == epoch) return *plan_;
-  check_epoch(epoch);
-  plan_.reset();  // frees its memory before the next plan takes its own
-  begin_epoch(preview(epoch));
-  return *plan_;
+void Pruner::check_observation(std::size_t count, LossKind kind) const {
+  run_->check_observation(count, kind);
 }
-
-void Pruner::begin_epoch(EpochPlan plan) {
-  plan_ = std::move(plan);
-  position_ = 0;
-  (void)plan_->order();  // shuffled now, not when the first batch is waited for
-  ++num_epochs_started_;
-  num_samples_planned_ += plan_->size();
+bool Pruner::observe(std::size_t begin, std::size_t count, double mean_loss) {
+  return run_->observe(begin, count, mean_loss);
 }
-
-bool Pruner::book(const Observation& observation) {
-  const bool applied = is_usable(observation.mean_loss) &&
-                       std::all_of(observation.losses.begin(), observation.losses.end(),
-                                   [](float loss) { return std::isfinite(loss); }) &&
-                       scorer_->observe(observation);
-  ++(applied ? num_observations_ : num_skipped_observations_);
-  if (recorder_) {
-    recorder_->record(plan_ ? plan_->epoch() : 0, observation.indices, observation.mean_loss,
-                      observation.losses);
-  }
-  return applied;
+bool Pruner::observe(std::size_t begin, std::span<const float> losses) {
+  return run_->observe(begin, losses);
 }
-
-bool Pruner::is_planned(std::span<const std::uint32_t> indices) const {
-  if (!plan_) return false;
-  const std::span<const std::uint32_t> order = plan_->order();
-  const std::less_equal<> before;
-  return before(order.data(), indices.data()) &&
-         before(indices.data() + indices.size(), order.data() + order.size());
-}
-
-void Pruner::record(const std::filesystem::path& folder, RecorderOptions options) {
-  options.num_samples = options_.num_samples;
-  if (num_steps() == 0) {
-    recorder_ = std::make_unique<Recorder>(Recorder::create(folder, options));
-    return;
-  }
-  auto recorder = std::make_unique<Recorder>(Recorder::open(folder));
-  if (recorder->num_samples() != options_.num_samples) {
-    throw std::runtime_error(detail::concat(folder.native(), ": is the recording of ",
-                                            recorder->num_samples(), " samples, but the run has ",
-                                            options_.num_samples));
-  }
-  recorder->rewind(num_steps());
-  recorder_ = std::move(recorder);
-}
-
-std::span<const std::uint32_t> Pruner::narrow(std::span<const SampleIndex> indices) {
-  check_range(indices, options_.num_samples);
-  if (narrow_indices_.size() < indices.size()) narrow_indices_.resize(indices.size());
-  std::transform(indices.begin(), indices.end(), narrow_indices_.begin(),
-                 [](SampleIndex index) { return static_cast<std::uint32_t>(index); });
-  return {narrow_indices_.data(), indices.size()};
-}
-
 bool Pruner::observe(std::span<const SampleIndex> indices, double mean_loss) {
-  check_batch(indices.size(), false, 0, *scorer_);
-  return book({.indices = narrow(indices), .mean_loss = mean_loss});
+  return run_->observe(indices, mean_loss);
 }
-
 bool Pruner::observe(std::span<const SampleIndex> indices, std::span<const float> losses) {
-  check_batch(indices.size(), true, losses.size(), *scorer_);
-  return book({.indices = narrow(indices), .mean_loss = mean_of(losses), .losses = losses});
+  return run_->observe(indices, losses);
 }
-
 bool Pruner::observe(std::span<const std::uint32_t> indices, double mean_loss) {
-  check_batch(indices.size(), false, 0, *scorer_);
-  const bool planned = is_planned(indices);
-  if (!planned) check_range(indices, options_.num_samples);
-  return book({.indices = indices, .mean_loss = mean_loss, .distinct = planned});
+  return run_->observe(indices, mean_loss);
 }
-
 bool Pruner::observe(std::span<const std::uint32_t> indices, std::span<const float> losses) {
-  check_batch(indices.size(), true, losses.size(), *scorer_);
-  const bool planned = is_planned(indices);
-  if (!planned) check_range(indices, options_.num_samples);
-  return book(
-      {.indices = indices, .mean_loss = mean_of(losses), .losses = losses, .distinct = planned});
+  return run_->observe(indices, losses);
 }
 
-void Pruner::set_position(std::size_t position) {
-  const std::size_t size = plan_ ? plan_->size() : 0;
-  if (position > size) {
-    throw std::out_of_range(
-        detail::concat("Pruner: position must be in [0, ", size, "], got ", position));
-  }
-  position_ = position;
-}
-
-double Pruner::progress() const {
-  if (!plan_) return 0.0;
-  const double within_epoch =
-      plan_->size() == 0 ? 1.0
-                         : static_cast<double>(position_) / static_cast<double>(plan_->size());
-  return (static_cast<double>(plan_->epoch()) + within_epoch) /
-         static_cast<double>(schedule_.num_epochs);
-}
-
-double Pruner::pruned_share() const {
-  if (num_epochs_started_ == 0) return 0.0;
-  return 1.0 -
-         static_cast<double>(num_samples_planned_) /
-             (static_cast<double>(options_.num_samples) * static_cast<double>(num_epochs_started_));
-}
+std::size_t Pruner::position() const { return run_->position(); }
+void Pruner::set_position(std::size_t position) { run_->set_position(position); }
+double Pruner::progress() const { return run_->progress(); }
+double Pruner::pruned_share() const { return run_->pruned_share(); }
+void Pruner::exchange() { run_->exchange(); }
 
 std::vector<float> Pruner::scores() const {
   Array<float> scratch;
-  const auto scores = scorer_->scores(scratch);
+  const auto scores = run_->scorer().scores(scratch);
   return {scores.begin(), scores.end()};
 }
 
 std::size_t Pruner::num_scored() const {
   Array<float> scratch;
-  return detail::score_statistics(scorer_->scores(scratch)).num_scored;
+  return detail::score_statistics(run_->scorer().scores(scratch)).num_scored;
+}
+
+std::uint64_t Pruner::num_observations() const { return run_->num_observations(); }
+std::uint64_t Pruner::num_skipped_observations() const { return run_->num_skipped_observations(); }
+
+void Pruner::record(const std::filesystem::path& folder, RecorderOptions options) {
+  run_->record(folder, std::move(options));
+}
+Recorder* Pruner::recorder() { return run_->recorder(); }
+const Recorder* Pruner::recorder() const { return run_->recorder(); }
+
+void Pruner::set_attachment(std::vector<std::byte> bytes) {
+  run_->set_attachment(std::move(bytes));
+}
+const std::vector<std::byte>& Pruner::attachment() const { return run_->attachment(); }
+
+void Pruner::save(const std::filesystem::path& path) {
+  run_->save(false, [&](const SafetensorsWriter& writer) {
+    detail::AtomicFile file(path, writer.size());
+    writer.write(
+        [&](std::uint64_t offset, std::span<const std::byte> bytes) { file.write(offset, bytes); });
+    file.commit();
+  });
+}
+
+std::vector<std::byte> Pruner::serialize() {
+  std::vector<std::byte> out;
+  run_->save(true, [&](const SafetensorsWriter& writer) {
+    out.resize(static_cast<std::size_t>(writer.size()));
+    writer.write([&](std::uint64_t offset, std::span<const std::byte> bytes) {
+      if (!bytes.empty()) std::memcpy(out.data() + offset, bytes.data(), bytes.size());
+    });
+  });
+  return out;
+}
+
+void Pruner::load(const std::filesystem::path& path) {
+  std::optional<detail::MappedFile> mapped;
+  run_->load([&] {
+    mapped.emplace(path);
+    SafetensorsReader file = detail::open_state(path.native(), mapped->bytes());
+    detail::verify_state(file, options());
+    return file;
+  });
+}
+
+void Pruner::deserialize(std::span<const std::byte> bytes) {
+  if (Communicator* const ranks = communicator()) {
+    detail::require_same(*ranks, detail::concat("state with checksum ", detail::crc32c(bytes)));
+  }
+  run_->load([&] {
+    SafetensorsReader file = detail::open_state("state", bytes);
+    detail::verify_state(file, options());
+    return file;
+  });
+}
+
+Pruner Pruner::from_file(const std::filesystem::path& path) {
+  const detail::MappedFile mapped(path);
+  SafetensorsReader file = detail::open_state(path.native(), mapped.bytes());
+  const PrunerOptions options = detail::verify_and_read_options(file);
+  try {
+    Pruner pruner(options);
+    pruner.run_->load([&] { return file; });
+    return pruner;
+  } catch (const std::invalid_argument& error) {
+    file.fail(detail::concat("its options cannot be used here: ", error.what()));
+  }
 }
 
 }  // namespace tamis

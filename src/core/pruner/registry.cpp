@@ -55,7 +55,7 @@ std::vector<ScorerInfo> make_scorers() {
        {},
        [](std::size_t n, const OptionMap&) { return make_last_batch_loss(n); }},
       {"sample-loss",
-       "the sample's own loss at its last visit; needs one loss per sample",
+       "the sample's loss at its last visit; needs per-sample losses",
        {},
        [](std::size_t n, const OptionMap&) { return make_sample_loss(n); }},
       {"loss-average",
@@ -150,6 +150,59 @@ std::vector<PolicyInfo> make_policies() {
   };
 }
 
+constexpr std::string_view kInfoBatch =
+    "Qin et al., InfoBatch: Lossless Training Speed Up by Unbiased Dynamic Data Pruning";
+constexpr std::string_view kSeta = "Zhou et al., Scale Efficient Training (SeTa)";
+constexpr std::string_view kRaju =
+    "Raju et al., Accelerating Deep Learning with Dynamic Data Pruning";
+constexpr std::string_view kBatchLossScore =
+    "Zhou et al., Batch Loss Score for Dynamic Data Pruning, CVPR 2026";
+
+constexpr MethodInfo kMethods[] = {
+    {"full", "all samples in every epoch; what the others are compared with", "last-batch-loss",
+     "none", ""},
+    {"none", "the same as full", "last-batch-loss", "none", ""},
+    {"random", "one random subset for the whole run", "last-batch-loss", "random", ""},
+    {"random-dynamic", "a fresh random subset in every epoch", "last-batch-loss", "random-dynamic",
+     ""},
+    {"epsilon-greedy", "the samples with the highest average loss, and some at random",
+     "loss-average", "epsilon-greedy", kRaju},
+    {"ucb", "the samples with the highest upper confidence bound of the loss", "loss-ucb", "ucb",
+     kRaju},
+    {"infobatch", "InfoBatch on per-sample losses, as its authors do", "sample-loss", "infobatch",
+     kInfoBatch},
+    {"seta", "SeTa on per-sample losses, as its authors do", "sample-loss", "seta", kSeta},
+    {"trim", "leaves out the highest losses, for wrong labels", "sample-loss", "trim", ""},
+    {"bls-infobatch", "InfoBatch on the batch loss score: needs the mean loss only", "batch-loss",
+     "infobatch", kBatchLossScore},
+    {"bls-seta", "SeTa on the batch loss score: needs the mean loss only", "batch-loss", "seta",
+     kBatchLossScore},
+    {"bls-epsilon-greedy", "epsilon-greedy on the batch loss score: needs the mean loss only",
+     "batch-loss", "epsilon-greedy", ""},
+    {"bls-ucb", "the samples with the highest batch loss score", "batch-loss", "ucb", ""},
+    {"bls-trim", "leaves out the highest batch loss scores, for wrong labels", "batch-loss", "trim",
+     ""},
+    {"bls-random", "one random subset for the whole run; keeps batch loss scores", "batch-loss",
+     "random", ""},
+    {"bls-random-dynamic", "a fresh random subset in every epoch; keeps batch loss scores",
+     "batch-loss", "random-dynamic", ""},
+    {"bls-none", "all samples in every epoch; keeps batch loss scores", "batch-loss", "none", ""},
+    {"blr-infobatch", "InfoBatch on losses reconstructed from batch means", "reconstruction",
+     "infobatch", ""},
+    {"blr-seta", "SeTa on losses reconstructed from batch means", "reconstruction", "seta", ""},
+    {"blr-epsilon-greedy", "epsilon-greedy on losses reconstructed from batch means",
+     "reconstruction", "epsilon-greedy", ""},
+    {"blr-ucb", "the samples with the highest reconstructed losses", "reconstruction", "ucb", ""},
+    {"blr-trim", "leaves out the highest reconstructed losses, for wrong labels", "reconstruction",
+     "trim", ""},
+    {"blr-random", "one random subset for the whole run; keeps reconstructed losses",
+     "reconstruction", "random", ""},
+    {"blr-random-dynamic", "a fresh random subset in every epoch; keeps reconstructed losses",
+     "reconstruction", "random-dynamic", ""},
+    {"blr-none", "all samples in every epoch; keeps reconstructed losses", "reconstruction", "none",
+     ""},
+};
+
 template <typename Info>
 const Info& find(std::span<const Info> all, std::string_view kind, std::string_view name) {
   std::string known;
@@ -194,12 +247,18 @@ std::span<const PolicyInfo> registered_policies() {
   return policies;
 }
 
+std::span<const MethodInfo> registered_methods() { return kMethods; }
+
 const ScorerInfo& find_scorer(std::string_view name) {
   return find(registered_scorers(), "score", name);
 }
 
 const PolicyInfo& find_policy(std::string_view name) {
   return find(registered_policies(), "policy", name);
+}
+
+const MethodInfo& find_method(std::string_view name) {
+  return find(registered_methods(), "method", name);
 }
 
 std::unique_ptr<Scorer> make_scorer(const Spec& spec, std::size_t num_samples) {

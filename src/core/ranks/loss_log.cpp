@@ -19,7 +19,7 @@ void write(std::span<const T> values, std::vector<std::byte>& out) {
 template <typename T>
 void read(std::size_t count, std::span<const std::byte>& bytes, std::vector<T>& out) {
   if (bytes.size() / sizeof(T) < count) {
-    throw std::runtime_error("DistributedPruner: the losses of another rank are cut off");
+    throw std::runtime_error("Pruner: the losses of another rank are cut off");
   }
   if (count == 0) return;  // memcpy must not see the null pointer of an empty vector
   const std::size_t old_size = out.size();
@@ -64,13 +64,13 @@ void LossLog::add(std::size_t begin, std::size_t count, float mean_loss) {
 }
 
 void LossLog::add(std::size_t begin, std::span<const float> losses) {
-  append(begin, losses.size(), Kind::samples);
+  // A batch of one sample has one loss either way.
+  append(begin, losses.size(), losses.size() == 1 ? Kind::mean : Kind::samples);
   losses_.insert(losses_.end(), losses.begin(), losses.end());
 }
 
 void LossLog::add_other(std::size_t begin, std::span<const std::uint32_t> indices,
                         std::span<const float> losses) {
-  // A batch of one sample has one loss either way.
   append(begin, indices.size(), losses.size() == 1 ? Kind::other_mean : Kind::other_samples);
   indices_.insert(indices_.end(), indices.begin(), indices.end());
   losses_.insert(losses_.end(), losses.begin(), losses.end());

@@ -46,10 +46,10 @@ class LossLog {
   std::vector<float> losses_;
 };
 
-// The bytes of a LossLog of so many samples in batches, none of which departs from the plan: for
+// The bytes of a LossLog of this many samples in batches, none of which departs from the plan: for
 // predictions.
 std::uint64_t loss_log_bytes(std::uint64_t num_samples, std::uint64_t batch_size,
-                             bool has_sample_losses = false);
+                             bool has_sample_losses);
 
 // Reads what LossLog::take() wrote, batch by batch.
 class LossReader {

@@ -3,36 +3,27 @@
 // exchanged after the epoch, rebuilds all scores everywhere. They are applied in the order of the
 // plan, not of the ranks: all ranks do the same arithmetic and have the same scores, bit for bit.
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "base/agreement.h"
 #include "base/check.h"
 #include "base/files/crc32c.h"
-#include "core/ranks/loss_log.h"
-#include "core/ranks/prediction.h"
-#include "core/ranks/rank_state.h"
+#include "core/ranks/run.h"
 
 namespace tamis::detail {
 
 namespace {
 
-class ReplicatedRank final : public RankState {
+class Replicated final : public Run {
  public:
-  using RankState::RankState;
-
-  const PrunerOptions& options() const override { return pruner_.options(); }
-  std::uint64_t first_sample() const override { return 0; }
-  double pruned_share() const override { return pruner_.pruned_share(); }
-
-  void start_epoch(std::uint64_t epoch) override {
-    exchange();
-    plan_.reset();
-    pruner_.start_epoch(epoch);
-    view_plan();
-  }
+  explicit Replicated(RunParts parts) : Run(std::move(parts)) { log_.emplace(); }
 
   void exchange() override {
     std::vector<LossReader> logs;
-    for (const auto& bytes : communicator_->all_gather(log_.take())) logs.emplace_back(bytes);
+    for (const auto& bytes : communicator_->all_gather(log_->take())) logs.emplace_back(bytes);
+    std::vector<EpochPlan> plans;
+    for (std::size_t r = 0; plan_ && r < logs.size(); ++r) plans.push_back(plan_->of_rank(r));
     for (;;) {
       std::size_t next = logs.size();
       for (std::size_t r = 0; r < logs.size(); ++r) {
@@ -41,78 +32,88 @@ class ReplicatedRank final : public RankState {
       }
       if (next == logs.size()) return;
       const LossReader::Batch batch = logs[next].batch();
-      book(batch.indices.empty() ? scored_samples(plan_->of_rank(next), batch.begin, batch.count)
-                                 : batch.indices,
-           batch.losses);
+      if (batch.indices.empty()) {
+        apply_batch(scored_samples(plans[next], batch.begin, batch.count), batch, true);
+      } else {
+        apply_batch(batch.indices, batch, false);
+      }
       logs[next].next();
     }
   }
 
-  void observe(std::size_t begin, std::size_t count, std::span<const float> losses) override {
-    if (losses.size() == 1) {
-      log_.add(begin, count, losses[0]);
+ private:
+  void apply_batch(std::span<const std::uint32_t> indices, const LossReader::Batch& batch,
+                   bool distinct) {
+    if (indices.empty()) return;
+    if (batch.losses.size() < batch.count) {
+      apply({.indices = indices,
+             .mean_loss = static_cast<double>(batch.losses[0]),
+             .distinct = distinct});
     } else {
-      log_.add(begin, losses);
+      apply_losses(indices, batch.losses, distinct);
     }
   }
 
-  void observe_other(std::span<const std::uint32_t> indices,
-                     std::span<const float> losses) override {
-    log_.add_other(position_, indices, losses);
+  EpochPlan view(EpochPlan plan) const override { return view_from(plan, 0); }
+
+  // Without the first `begin` samples of the order.
+  EpochPlan view_from(const EpochPlan& plan, std::size_t begin) const {
+    return {plan,
+            {.size = shared_size(plan.size() - begin, num_ranks(), options_.remainder),
+             .begin = begin,
+             .stride = num_ranks(),
+             .offset = rank(),
+             .num_samples = plan.num_samples(),
+             .num_selected = plan.num_selected()}};
   }
 
-  void set_position(std::size_t position) override {
-    position_ = position;
-    const std::size_t num_selected = pruner_.plan()->size();
-    const std::size_t done = begin_ + position * num_ranks();
-    pruner_.set_position(position == plan_->size() ? num_selected : std::min(done, num_selected));
+  void check_same_plan() const override {
+    require_same(*communicator_, plan_fields(plan_->epoch(), plan_->view().begin,
+                                             crc32c(std::as_bytes(plan_->order()))));
   }
 
-  void use_whole(bool everywhere, const std::function<void(const Pruner&)>& use) override {
-    exchange();
-    together(*communicator_, [&] {
-      if (everywhere || communicator_->rank() == 0) use(pruner_);
-    });
+  // In the order of the whole epoch.
+  std::size_t whole_position() const {
+    const std::size_t num_selected = plan_->order().size();
+    const std::size_t begin = plan_->view().begin;
+    if (position_ > 0 && position_ == plan_->size()) return num_selected;
+    return std::min(begin + position_ * num_ranks(), num_selected);
   }
 
-  void take_whole(const std::function<void(Pruner&)>& load) override {
-    Pruner loaded(pruner_.options());
-    together(*communicator_, [&] { load(loaded); });
-    log_ = {};
-    plan_.reset();
-    pruner_ = std::move(loaded);
-    require_same(*communicator_, pruner_.plan() != nullptr ? "state in an epoch" : "a new state");
-    if (pruner_.plan() != nullptr) view_plan();
+  double share_done() const override {
+    const auto num_selected = static_cast<double>(plan_->num_selected());
+    return num_selected == 0.0 ? 1.0 : static_cast<double>(whole_position()) / num_selected;
   }
 
- private:
-  // Collective: plans that differ are found before anybody trains on them.
-  void view_plan() {
-    const EpochPlan& plan = *pruner_.plan();
-    begin_ = pruner_.position();
-    position_ = 0;
-    plan_.emplace(plan,
-                  RankPlan::View{.begin = begin_,
-                                 .stride = num_ranks(),
-                                 .offset = communicator_->rank(),
-                                 .first_sample = 0,
-                                 .num_samples = plan.num_samples(),
-                                 .num_selected = plan.size()},
-                  shared_size(plan.size() - begin_, num_ranks(), distribution_.remainder));
-    require_same(*communicator_,
-                 plan_fields(plan.epoch(), begin_, crc32c(std::as_bytes(plan.order()))));
+  WholeState whole_state(bool collects) override {
+    WholeState whole = Run::whole_state(collects);
+    if (plan_) whole.state.position = whole_position();
+    return whole;
   }
 
-  LossLog log_;
-  std::size_t begin_ = 0;  // samples of the plan that were done when it was loaded
+  void take_plan(const RunState& state) override {
+    require_same(*communicator_, state.plan ? "state in an epoch" : "a new state");
+    if (!state.plan) return;
+    // A position that another number of ranks has left may fall between two steps of these ranks:
+    // then their plan is the rest of the epoch.
+    const std::size_t rest = state.position % num_ranks();
+    const bool is_done = state.position == state.plan->size();
+    plan_ = view_from(*state.plan, rest == 0 || is_done ? 0 : state.position);
+    position_ = is_done ? plan_->size() : rest == 0 ? state.position / num_ranks() : 0;
+    check_same_plan();
+  }
 };
 
 }  // namespace
 
-std::unique_ptr<RankState> make_replicated(const PrunerOptions& options,
-                                           std::shared_ptr<Communicator> communicator,
-                                           const DistributedOptions& distribution) {
-  return std::make_unique<ReplicatedRank>(Pruner(options), std::move(communicator), distribution);
+std::string plan_fields(std::uint64_t epoch, std::size_t begin, std::uint32_t checksum) {
+  std::array<char, 9> digits{};
+  std::snprintf(digits.data(), digits.size(), "%08x", checksum);
+  return concat("epoch ", epoch, "\nposition ", begin, "\nplan with checksum ", digits.data());
+}
+
+std::unique_ptr<Run> make_replicated(RunParts parts) {
+  return std::make_unique<Replicated>(std::move(parts));
 }
 
 }  // namespace tamis::detail

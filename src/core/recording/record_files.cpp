@@ -12,6 +12,7 @@
 #include "base/files/atomic_file.h"
 #include "base/files/mapped_file.h"
 #include "base/files/safetensors.h"
+#include "base/former_name.h"
 #include "core/state/state_fields.h"
 
 namespace tamis::detail {
@@ -49,7 +50,7 @@ class RecordFile {
  public:
   explicit RecordFile(const fs::path& path)
       : mapped_(path), reader_(path.native(), mapped_.bytes()) {
-    if (const std::string& format = read_text(reader_, "format"); format != kFormat) {
+    if (const std::string& format = read_text(reader_, "format"); !is_name(format, kFormat)) {
       reader_.fail(concat("not a part of a recording: its format is ", format));
     }
     if (const std::uint64_t version = number("format_version"); version > kFormatVersion) {

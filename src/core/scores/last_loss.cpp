@@ -7,23 +7,21 @@ namespace tamis {
 
 namespace {
 
-enum class LossKind { batch_mean, sample };
-
 class LastLoss final : public Scorer {
  public:
   LastLoss(std::size_t num_samples, LossKind kind) : kind_(kind), scores_(num_samples, kUnscored) {}
 
   Spec spec() const override {
-    return {kind_ == LossKind::sample ? "sample-loss" : "last-batch-loss"};
+    return {kind_ == LossKind::sample_losses ? "sample-loss" : "last-batch-loss"};
   }
   std::size_t num_samples() const override { return scores_.size(); }
-  bool needs_sample_losses() const override { return kind_ == LossKind::sample; }
+  LossKind needs() const override { return kind_; }
 
   bool observe(const Observation& observation) override {
     const auto mean_loss = static_cast<float>(observation.mean_loss);
     for (std::size_t k = 0; k < observation.indices.size(); ++k) {
       scores_[observation.indices[k]] =
-          kind_ == LossKind::sample ? observation.losses[k] : mean_loss;
+          kind_ == LossKind::sample_losses ? observation.losses[k] : mean_loss;
     }
     return true;
   }
@@ -43,11 +41,11 @@ class LastLoss final : public Scorer {
 }  // namespace
 
 std::unique_ptr<Scorer> make_last_batch_loss(std::size_t num_samples) {
-  return std::make_unique<LastLoss>(num_samples, LossKind::batch_mean);
+  return std::make_unique<LastLoss>(num_samples, LossKind::mean_loss);
 }
 
 std::unique_ptr<Scorer> make_sample_loss(std::size_t num_samples) {
-  return std::make_unique<LastLoss>(num_samples, LossKind::sample);
+  return std::make_unique<LastLoss>(num_samples, LossKind::sample_losses);
 }
 
 }  // namespace tamis

@@ -16,6 +16,7 @@ class LossAverage final : public Scorer {
 
   Spec spec() const override { return {"loss-average", {{"decay", options_.decay}}}; }
   std::size_t num_samples() const override { return scores_.size(); }
+  LossKind prefers() const override { return LossKind::sample_losses; }
 
   bool observe(const Observation& observation) override {
     const double decay = options_.decay;

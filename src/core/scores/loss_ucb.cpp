@@ -32,6 +32,7 @@ class LossUcb final : public Scorer {
     return {"loss-ucb", {{"decay", options_.decay}, {"confidence", options_.confidence}}};
   }
   std::size_t num_samples() const override { return moments_.size(); }
+  LossKind prefers() const override { return LossKind::sample_losses; }
 
   bool observe(const Observation& observation) override {
     const double decay = options_.decay;

@@ -6,6 +6,7 @@
 #include "program/analyze/analyzed_run.h"
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
+#include "tamis/method.h"
 
 namespace tamis::cli {
 

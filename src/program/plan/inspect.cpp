@@ -14,6 +14,7 @@
 #include "program/shared/score_summary.h"
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
+#include "tamis/method.h"
 #include "tamis/pruner.h"
 
 namespace tamis::cli {

@@ -17,6 +17,7 @@
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 #include "tamis/epoch_plan.h"
+#include "tamis/method.h"
 #include "tamis/pruner.h"
 
 namespace tamis::cli {
@@ -89,7 +90,7 @@ ordered_json to_json(const EpochPlan& plan, const std::string& policy) {
   ordered_json::array_t indices(plan.order().begin(), plan.order().end());
   ordered_json::array_t weights;
   weights.reserve(plan.size());
-  for (const std::uint32_t index : plan.order()) weights.emplace_back(plan.weight(index));
+  for (std::size_t j = 0; j < plan.size(); ++j) weights.emplace_back(plan.weight(j));
   out["indices"] = std::move(indices);
   out["weights"] = std::move(weights);
   return out;
@@ -110,9 +111,9 @@ std::string groups_table(const SelectionReport& report) {
 std::string first_samples(const EpochPlan& plan) {
   constexpr std::size_t kShown = 10;
   std::string text;
-  for (const std::uint32_t index : plan.order().first(std::min(plan.size(), kShown))) {
-    text += fmt::format("{}{}", text.empty() ? "" : " ", index);
-    if (plan.weight(index) != 1.0F) text += fmt::format(" (x{:.4g})", plan.weight(index));
+  for (std::size_t j = 0; j < std::min(plan.size(), kShown); ++j) {
+    text += fmt::format("{}{}", text.empty() ? "" : " ", plan.sample(j));
+    if (plan.weight(j) != 1.0F) text += fmt::format(" (x{:.4g})", plan.weight(j));
   }
   return plan.size() > kShown ? text + " ..." : text;
 }

@@ -18,6 +18,7 @@
 #include "program/shared/score_summary.h"
 #include "program/shared/spec_flags.h"
 #include "program/shared/terminal.h"
+#include "tamis/method.h"
 #include "tamis/pruner.h"
 
 namespace tamis::cli {
@@ -60,7 +61,7 @@ class TraceReader {
       pruner.observe(indices_, std::span<const float>(sample_losses_));
     } else if (!loss.is_number() && !loss.is_null()) {
       refuse(source_, fmt::format("losses[{}]", k), "a number, null or an array of these", loss);
-    } else if (!pruner.scorer().needs_sample_losses()) {
+    } else if (pruner.scorer().needs() == LossKind::mean_loss) {
       pruner.observe(
           indices_, loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>());
     } else if (loss.is_null()) {

@@ -19,6 +19,7 @@
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 #include "program/shared/terminal.h"
+#include "tamis/method.h"
 #include "tamis/pruner.h"
 
 namespace tamis::cli {
@@ -75,7 +76,7 @@ class Simulation {
         batch_size_(batch_size),
         losses_(options.num_samples) {}
 
-  const Pruner& pruner() const { return pruner_; }
+  Pruner& pruner() { return pruner_; }
 
   Cost run_epoch(std::uint64_t epoch) {
     Cost cost;
@@ -84,7 +85,7 @@ class Simulation {
     cost.size = plan.size();
     const std::span<float> losses(losses_.data(), plan.size());
     landscape_.losses(plan.order(), epoch, losses);
-    if (pruner_.scorer().needs_sample_losses()) {
+    if (pruner_.scorer().needs() == LossKind::sample_losses) {
       cost.observe_seconds = seconds_of([&] { observe_losses(plan, losses); });
     } else {
       compute_means(losses);
@@ -108,15 +109,14 @@ class Simulation {
   void observe_means(const EpochPlan& plan) {
     for (std::size_t k = 0; k < means_.size(); ++k) {
       const std::size_t begin = k * batch_size_;
-      pruner_.observe(plan.order().subspan(begin, std::min(batch_size_, plan.size() - begin)),
-                      means_[k]);
+      pruner_.observe(begin, std::min(batch_size_, plan.size() - begin), means_[k]);
     }
   }
 
   void observe_losses(const EpochPlan& plan, std::span<const float> losses) {
     for (std::size_t begin = 0; begin < plan.size(); begin += batch_size_) {
       const std::size_t count = std::min(batch_size_, plan.size() - begin);
-      pruner_.observe(plan.order().subspan(begin, count), losses.subspan(begin, count));
+      pruner_.observe(begin, losses.subspan(begin, count));
     }
   }
 
@@ -237,7 +237,7 @@ void simulate(const SimulateArguments& arguments) {
   require_memory(20.0 * static_cast<double>(arguments.num_samples),
                  fmt::format("--samples {}", arguments.num_samples));
   Simulation simulation = as_usage([&] { return Simulation(options, arguments.batch_size); });
-  const Pruner& pruner = simulation.pruner();
+  Pruner& pruner = simulation.pruner();
   if (!arguments.json) print(introduction(pruner, arguments.batch_size) + std::string(kHeader));
 
   Cost total;

@@ -9,12 +9,12 @@
 #include <thread>
 #include <vector>
 
-#include "core/ranks/prediction.h"
 #include "program/analyze/loss_landscape.h"
 #include "program/shared/arguments.h"
 #include "program/shared/output.h"
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
+#include "tamis/rank_cost.h"
 #include "tamis/registry.h"
 
 namespace tamis::cli {
@@ -28,13 +28,13 @@ constexpr std::uint64_t kSimulatedSamples = std::uint64_t{1} << 18U;
 struct EpochCost {
   std::uint64_t epoch = 0;
   std::uint64_t num_selected = 0;
-  detail::RankCost rank;
+  RankCost rank;
 };
 
 // One rank's epochs on the small data set; returns what rank 0 saw.
 std::vector<EpochCost> run_rank(const PrunerOptions& options, const RankSimulation& simulation,
-                                Layout layout, const std::shared_ptr<Communicator>& communicator) {
-  DistributedPruner pruner(options, communicator, {.layout = layout});
+                                const std::shared_ptr<Communicator>& communicator) {
+  Pruner pruner(options, communicator);
   const LossLandscape landscape(options.num_samples, options.num_epochs, options.seed);
   std::vector<EpochCost> costs;
   std::vector<std::uint32_t> samples;
@@ -42,7 +42,7 @@ std::vector<EpochCost> run_rank(const PrunerOptions& options, const RankSimulati
   for (std::uint64_t epoch = 0; epoch < options.num_epochs; ++epoch) {
     const std::uint64_t sent = communicator->bytes_sent();
     const std::uint64_t received = communicator->bytes_received();
-    const RankPlan& plan = pruner.start_epoch(epoch);
+    const EpochPlan& plan = pruner.start_epoch(epoch);
     costs.push_back({.epoch = epoch,
                      .num_selected = plan.num_selected(),
                      .rank = {.bytes_sent = communicator->bytes_sent() - sent,
@@ -55,7 +55,7 @@ std::vector<EpochCost> run_rank(const PrunerOptions& options, const RankSimulati
       }
       losses.resize(count);
       landscape.losses(samples, epoch, losses);
-      if (pruner.scorer().needs_sample_losses()) {
+      if (pruner.scorer().needs() == LossKind::sample_losses) {
         pruner.observe(begin, losses);
       } else {
         double sum = 0.0;
@@ -67,8 +67,7 @@ std::vector<EpochCost> run_rank(const PrunerOptions& options, const RankSimulati
   return costs;
 }
 
-std::vector<EpochCost> run_ranks(const PrunerOptions& options, const RankSimulation& simulation,
-                                 Layout layout) {
+std::vector<EpochCost> run_ranks(const PrunerOptions& options, const RankSimulation& simulation) {
   const auto communicators = make_thread_ranks(simulation.num_ranks);
   std::vector<std::vector<EpochCost>> costs(simulation.num_ranks);
   std::vector<std::exception_ptr> errors(simulation.num_ranks);
@@ -76,7 +75,7 @@ std::vector<EpochCost> run_ranks(const PrunerOptions& options, const RankSimulat
   for (std::size_t r = 0; r < communicators.size(); ++r) {
     threads.emplace_back([&, r] {
       try {
-        costs[r] = run_rank(options, simulation, layout, communicators[r]);
+        costs[r] = run_rank(options, simulation, communicators[r]);
       } catch (...) {
         errors[r] = std::current_exception();
       }
@@ -107,25 +106,24 @@ void scale(const RankSimulation& simulation, Layout layout, const Scorer& scorer
         static_cast<double>(cost.num_selected) / static_cast<double>(num_simulated);
     cost.num_selected =
         static_cast<std::uint64_t>(share * static_cast<double>(simulation.options.num_samples));
-    detail::EpochShape shape{.num_samples = simulation.options.num_samples,
-                             .num_selected = cost.num_selected,
-                             .num_ranks = simulation.num_ranks,
-                             .batch_size = simulation.batch_size,
-                             .bytes_per_score = bytes_per_score(scorer),
-                             .has_sample_losses = scorer.needs_sample_losses()};
+    EpochShape shape{.num_samples = simulation.options.num_samples,
+                     .num_selected = cost.num_selected,
+                     .num_ranks = simulation.num_ranks,
+                     .batch_size = simulation.batch_size,
+                     .bytes_per_score = bytes_per_score(scorer),
+                     .has_sample_losses = scorer.needs() == LossKind::sample_losses};
     if (layout == Layout::sharded) {
-      cost.rank.memory = detail::sharded_memory(shape);
-      const std::uint64_t growth =
-          detail::sharded_growth(simulation.options.num_samples, num_simulated);
+      cost.rank.memory = sharded_memory(shape);
+      const std::uint64_t growth = sharded_growth(simulation.options.num_samples, num_simulated);
       cost.rank.bytes_sent += growth;
       cost.rank.bytes_received += growth;
       continue;
     }
     // The losses of an epoch are exchanged when the next one starts; before the first there are
     // none.
-    const std::uint64_t memory = detail::predict_replicated(shape, cost.epoch).memory;
+    const std::uint64_t memory = predict_replicated(shape, cost.epoch).memory;
     shape.num_selected = before;
-    cost.rank = detail::predict_replicated(shape, cost.epoch);
+    cost.rank = predict_replicated(shape, cost.epoch);
     cost.rank.memory = memory;
     before = cost.num_selected;
   }
@@ -165,8 +163,9 @@ void simulate_ranks(const RankSimulation& simulation) {
   }
   PrunerOptions options = simulation.options;
   options.num_samples = static_cast<std::size_t>(std::min(num_samples, kSimulatedSamples));
+  options.layout = layout;
   const Pruner probe(options);
-  std::vector<EpochCost> costs = run_ranks(options, simulation, layout);
+  std::vector<EpochCost> costs = run_ranks(options, simulation);
   scale(simulation, layout, probe.scorer(), options.num_samples, costs);
 
   if (simulation.json) {

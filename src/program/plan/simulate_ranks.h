@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "tamis/distributed_pruner.h"
+#include "tamis/pruner.h"
 
 namespace tamis::cli {
 

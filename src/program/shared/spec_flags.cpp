@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "program/shared/arguments.h"
+#include "tamis/method.h"
 #include "tamis/registry.h"
-#include "tamis/scores/batch_loss.h"
 
 namespace tamis::cli {
 
@@ -18,33 +18,6 @@ namespace {
 
 // The one option that is not only a number.
 constexpr std::string_view kInitialScore = "initial_score";
-constexpr std::string_view kFirstBatch = "first-batch-loss";
-
-std::string flag_name(std::string_view option) {
-  if (option == kInitialScore) return "--init";
-  std::string flag = fmt::format("--{}", option);
-  for (char& c : flag) c = c == '_' ? '-' : c;
-  return flag;
-}
-
-double parse_value(const std::string& option, const std::string& text) {
-  const std::optional<double> number = parse_number(text);
-  if (option == kInitialScore) {
-    if (text == "zero") return 0.0;
-    if (text == kFirstBatch) return kFirstBatchLoss;
-    if (number && std::isfinite(*number)) return *number;
-    throw UsageError(
-        fmt::format("--init must be zero, {} or a finite number, got {}", kFirstBatch, text));
-  }
-  if (!number)
-    throw UsageError(fmt::format("{} must be a number, got {}", flag_name(option), text));
-  return *number;
-}
-
-std::string format_value(std::string_view option, double value) {
-  if (option == kInitialScore && std::isnan(value)) return std::string(kFirstBatch);
-  return fmt::format("{}", value);
-}
 
 const OptionInfo* find_option(const std::vector<OptionInfo>& options, std::string_view name) {
   for (const OptionInfo& option : options) {
@@ -56,8 +29,7 @@ const OptionInfo* find_option(const std::vector<OptionInfo>& options, std::strin
 // What an option means, to a reader of the command line.
 std::string meaning(const OptionInfo& option) {
   if (option.name == kInitialScore) {
-    return fmt::format("score before the first observation; {}: the loss of the first batch",
-                       kFirstBatch);
+    return "score before the first observation; first-batch-loss: the loss of the first batch";
   }
   return fmt::format("{}; {}", option.help, option.rule);
 }
@@ -112,8 +84,8 @@ std::string describe(std::string_view title, std::span<const Info> all) {
     text += fmt::format("  {:<16} {}\n", info.name, info.summary);
     std::string defaults;
     for (const OptionInfo& option : info.options) {
-      defaults += fmt::format(" {} {}", flag_name(option.name),
-                              format_value(option.name, option.default_value));
+      defaults += fmt::format(" {} {}", option_flag(option.name),
+                              format_option_value(option.name, option.default_value));
     }
     defaults += further_defaults(info);
     if (!defaults.empty()) text += fmt::format("  {:<16}  {}\n", "", defaults);
@@ -125,7 +97,7 @@ template <typename Info>
 std::string owner_text(std::string_view kind, const Info& info) {
   std::string flags;
   for (const OptionInfo& option : info.options) {
-    flags += fmt::format("{}{}", flags.empty() ? "" : ", ", flag_name(option.name));
+    flags += fmt::format("{}{}", flags.empty() ? "" : ", ", option_flag(option.name));
   }
   return fmt::format("{} {} (which has {})", kind, info.name, flags.empty() ? "none" : flags);
 }
@@ -134,7 +106,7 @@ std::string owner_text(std::string_view kind, const Info& info) {
 
 void SpecFlags::add_flag(CLI::App& command, std::string_view option, const std::string& help,
                          const std::string& group) {
-  const std::string flag = flag_name(option);
+  const std::string flag = option_flag(option);
   // A score and a policy may share the name of an option; then one flag serves both.
   if (command.get_option_no_throw(flag) != nullptr) return;
   command
@@ -179,12 +151,12 @@ SpecChoice SpecFlags::choose() const {
       const bool in_score = score != nullptr && find_option(score->options, option) != nullptr;
       const bool in_policy = policy != nullptr && find_option(policy->options, option) != nullptr;
       if (!in_score && !in_policy) {
-        throw UsageError(fmt::format("{} is not an option of {}{}{}", flag_name(option),
+        throw UsageError(fmt::format("{} is not an option of {}{}{}", option_flag(option),
                                      score != nullptr ? owner_text("score", *score) : "",
                                      score != nullptr && policy != nullptr ? " or " : "",
                                      policy != nullptr ? owner_text("policy", *policy) : ""));
       }
-      const double value = parse_value(option, text);
+      const double value = parse_option_value(option_flag(option), text);
       if (in_score) choice.score->options[option] = value;
       if (in_policy) choice.policy->options[option] = value;
     }
@@ -202,21 +174,13 @@ std::string describe_policies() { return describe("Policies", registered_policie
 nlohmann::ordered_json to_json(const Spec& spec) {
   nlohmann::ordered_json options = nlohmann::ordered_json::object();
   for (const auto& [name, value] : spec.options) {
-    if (name == kInitialScore && std::isnan(value)) {
-      options[name] = kFirstBatch;
+    if (std::isnan(value)) {
+      options[name] = format_option_value(name, value);
     } else {
       options[name] = value;
     }
   }
   return {{"name", spec.name}, {"options", options}};
-}
-
-std::string to_text(const Spec& spec) {
-  std::string options;
-  for (const auto& [name, value] : spec.options) {
-    options += fmt::format("{}{} {}", options.empty() ? "" : ", ", name, format_value(name, value));
-  }
-  return options.empty() ? spec.name : fmt::format("{} ({})", spec.name, options);
 }
 
 }  // namespace tamis::cli

@@ -48,7 +48,5 @@ std::string describe_policies();
 
 // {"name": ..., "options": {...}}.
 nlohmann::ordered_json to_json(const Spec& spec);
-// "infobatch (prune_ratio 0.5)".
-std::string to_text(const Spec& spec);
 
 }  // namespace tamis::cli

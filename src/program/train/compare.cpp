@@ -46,7 +46,7 @@ ComparisonConfig new_config(const CompareArguments& arguments) {
       .baseline = arguments.comparison.baseline};
   as_usage([&] {
     for (const std::string& name : names) {
-      config.methods.push_back(training::parse_method(name, choice.options));
+      config.methods.push_back(parse_method(name, choice.options));
     }
     check_used(choice.options, config.methods);
     for (const auto& method : config.methods) {

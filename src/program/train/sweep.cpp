@@ -41,7 +41,7 @@ ComparisonConfig new_config(const SweepArguments& arguments, const Sweep& sweep)
                           .seeds = flags.seeds.empty() ? preset.seeds : flags.seeds,
                           .baseline = flags.baseline.empty() ? "full" : flags.baseline};
   as_usage([&] {
-    config.methods.push_back(training::parse_method(config.baseline, choice.options));
+    config.methods.push_back(parse_method(config.baseline, choice.options));
     for (auto& method : sweep_methods(sweep, choice.options)) {
       config.methods.push_back(std::move(method));
     }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "tamis/distributed_pruner.h"
+#include "tamis/layout.h"
 #include "training/trainer/team.h"
 
 namespace CLI {

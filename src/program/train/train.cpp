@@ -21,6 +21,7 @@
 #include "program/shared/terminal.h"
 #include "program/train/team_flags.h"
 #include "program/train/training_flags.h"
+#include "tamis/method.h"
 #include "tamis/registry.h"
 #include "training/trainer/progress_line.h"
 #include "training/trainer/summary.h"
@@ -65,7 +66,7 @@ RunConfig new_config(const TrainArguments& arguments) {
   TrainingChoice choice = arguments.flags.choose();
   choice.config.num_recorded = arguments.num_recorded;
   choice.config.method = as_usage([&] {
-    auto method = training::parse_method(method_text(arguments), choice.options);
+    auto method = parse_method(method_text(arguments), choice.options);
     check_used(choice.options, {&method, 1});
     check_reachable(method, choice.config.training.epochs);
     return method;

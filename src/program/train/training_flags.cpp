@@ -246,12 +246,12 @@ void TrainingFlags::add_pruning(CLI::App& command) {
           "batches of samples of one weight each, so that the mean loss can be weighted exactly")
       ->group(std::string(kPruning));
   for (const auto& [option, help] : helps) {
-    const std::string flag = training::option_flag(option);
+    const std::string flag = option_flag(option);
     command
         .add_option_function<std::string>(
             flag,
-            [set_common, name = option](const std::string& text) {
-              set_common(name, as_usage([&] { return training::parse_option_value(name, text); }));
+            [set_common, flag, name = option](const std::string& text) {
+              set_common(name, as_usage([&] { return parse_option_value(flag, text); }));
             },
             help)
         ->type_name(option == "initial_score" ? "zero|first-batch-loss|NUMBER" : "NUMBER")
@@ -304,7 +304,7 @@ TrainingChoice TrainingFlags::choose(const training::Preset* base) const {
 
 std::string describe_methods() {
   std::vector<std::pair<std::string_view, std::string_view>> entries;
-  for (const auto& method : training::registered_methods()) {
+  for (const auto& method : registered_methods()) {
     entries.emplace_back(method.name, method.summary);
   }
   return describe("Methods", entries) +

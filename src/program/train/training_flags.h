@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "training/trainer/methods.h"
+#include "tamis/method.h"
 #include "training/trainer/presets.h"
 #include "training/trainer/run_config.h"
 
@@ -19,7 +19,7 @@ namespace tamis::cli {
 // What the user chose; the method is chosen apart.
 struct TrainingChoice {
   training::RunConfig config;
-  training::MethodOptions options;
+  MethodOptions options;
 };
 
 // Flags that were given win over the preset, whatever their order. Must outlive the parsing.

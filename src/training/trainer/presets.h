@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "training/trainer/methods.h"
+#include "tamis/method.h"
 #include "training/trainer/run_config.h"
 
 namespace tamis::training {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "training/trainer/methods.h"
+#include "tamis/method.h"
 
 namespace tamis::training {
 

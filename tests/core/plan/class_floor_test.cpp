@@ -137,7 +137,7 @@ TEST(ClassFloor, KeepsTheWeightOfTheClass) {
     const EpochPlan plan = make_scored(options, scores).preview(1);
     ASSERT_EQ(plan.size(), 380U);
     ASSERT_EQ(plan.selection().rescaled.count(), 20U);
-    for (const std::uint32_t i : plan.order()) sums[i] += static_cast<double>(plan.weight(i));
+    for (const std::uint32_t i : plan.order()) sums[i] += static_cast<double>(plan.weight_of(i));
   }
   // Weight 2 with probability 0.2, 1 with 0.6, 0 with 0.2: variance 0.4. 5.8 deviations.
   const double limit = 5.8 * std::sqrt(kPlans * 0.4);

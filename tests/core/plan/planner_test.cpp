@@ -156,11 +156,14 @@ TEST_P(ShardedPlan, GivesEveryRankWholeBatchesOfOneWeight) {
   }
 }
 
-TEST_P(ShardedPlan, FollowsTheTarget) {
-  const double max_ratio = make_policy({GetParam()})->max_prune_ratio();
-  if (max_ratio == 0.0) GTEST_SKIP() << "its ratio cannot change";
+TEST_P(ShardedPlan, FollowsTheTargetOrRefusesIt) {
   PrunerOptions options = options_of(GetParam());
   options.target_prune = 0.3;
+  const double max_ratio = make_policy({GetParam()})->max_prune_ratio();
+  if (max_ratio == 0.0) {
+    EXPECT_THROW(select_on_ranks(options, 2), std::runtime_error);
+    return;
+  }
   // Six epochs have left out 25 % each, so the last four need 37.5 %.
   const RunSoFar run{.num_epochs_started = 6, .num_samples_planned = 6 * kSamples * 3 / 4};
   for (const std::size_t num_ranks : {1U, 2U, 3U}) {

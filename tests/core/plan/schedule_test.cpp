@@ -67,7 +67,7 @@ TEST(Schedule, AnnealingEpochsHaveAllSamplesWithWeightOne) {
         const EpochPlan& plan = pruner.start_epoch(epoch);
         ASSERT_EQ(plan.size(), 6U);
         ASSERT_FALSE(plan.pruning());
-        for (std::size_t i = 0; i < 6; ++i) ASSERT_EQ(plan.weight(i), 1.0F);
+        for (std::size_t i = 0; i < 6; ++i) ASSERT_EQ(plan.weight_of(i), 1.0F);
       }
     }
   }

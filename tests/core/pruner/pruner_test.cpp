@@ -114,7 +114,7 @@ TEST(Pruner, PlansHoldUniqueIndicesWithTheWeightsOfTheSelection) {
     ASSERT_TRUE(unique.empty() || *unique.rbegin() < n);
     ASSERT_EQ(plan.size() + plan.num_pruned(), n);
     for (const std::uint32_t i : plan.order()) {
-      const float weight = plan.weight(i);
+      const float weight = plan.weight_of(i);
       ASSERT_TRUE(weight == 1.0F || (plan.pruning() && weight == plan.selection().rescale));
     }
   }
@@ -127,11 +127,11 @@ TEST(Pruner, MeanWeightIsTheMeanOfTheWeights) {
   Batch batch(16);
   plan.copy_to(40, batch);
   double sum = 0.0;
-  for (const auto i : batch) sum += static_cast<double>(plan.weight(static_cast<std::size_t>(i)));
-  EXPECT_DOUBLE_EQ(plan.mean_weight(batch), sum / 16.0);
-  EXPECT_GT(plan.mean_weight(batch), 1.0);
-  EXPECT_THROW((void)plan.mean_weight(Batch{300}), std::out_of_range);
-  EXPECT_THROW((void)plan.mean_weight(Batch{-1}), std::out_of_range);
+  for (const auto i : batch) sum += static_cast<double>(plan.weight_of(i));
+  EXPECT_DOUBLE_EQ(plan.mean_weight_of(batch), sum / 16.0);
+  EXPECT_GT(plan.mean_weight_of(batch), 1.0);
+  EXPECT_THROW((void)plan.mean_weight_of(Batch{300}), std::out_of_range);
+  EXPECT_THROW((void)plan.mean_weight_of(Batch{-1}), std::out_of_range);
 }
 
 TEST(Pruner, CountsBadLossesAndGoesOn) {
@@ -164,6 +164,57 @@ TEST(Pruner, AcceptsNegativeLosses) {
   EXPECT_EQ(pruner.scores()[0], -2.0F);
 }
 
+TEST(Pruner, ObservesByPositionAsBySample) {
+  for (const char* score : {"batch-loss", "reconstruction", "loss-average", "sample-loss"}) {
+    PrunerOptions options = bls_infobatch(1000);
+    options.score = Spec{score};
+    Pruner by_position(options);
+    Pruner by_sample(options);
+    for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
+      const EpochPlan& plan = by_position.start_epoch(epoch);
+      by_sample.start_epoch(epoch);
+      for (std::size_t begin = 0; begin < plan.size(); begin += 30) {
+        Batch batch(std::min<std::size_t>(30, plan.size() - begin));
+        plan.copy_to(begin, batch);
+        std::vector<float> losses;
+        for (const SampleIndex i : batch) losses.push_back(1.0F + static_cast<float>(i % 17));
+        if (by_position.scorer().needs() == LossKind::sample_losses) {
+          EXPECT_TRUE(by_position.observe(begin, losses));
+          EXPECT_TRUE(by_sample.observe(batch, losses));
+        } else {
+          const double mean = static_cast<double>(losses[0]);
+          EXPECT_TRUE(by_position.observe(begin, batch.size(), mean));
+          EXPECT_TRUE(by_sample.observe(batch, mean));
+        }
+      }
+    }
+    EXPECT_EQ(by_position.serialize(), by_sample.serialize()) << score;
+  }
+}
+
+TEST(Pruner, SaysWhatIsWrongWithABatchOfThePlan) {
+  Pruner pruner(bls_infobatch(10));
+  EXPECT_EQ(message_of([&] { pruner.observe(0, 1, 1.0); }),
+            "Pruner: no epoch is running; call start_epoch first");
+  pruner.start_epoch(0);
+  EXPECT_EQ(message_of([&] { pruner.observe(8, 3, 1.0); }),
+            "Pruner: samples [8, 11) must lie in a plan of 10");
+  EXPECT_EQ(message_of([&] { pruner.observe(10, 0, 1.0); }),
+            "Pruner: a batch must have at least one sample, got 0");
+  EXPECT_FALSE(pruner.observe(0, 2, std::nan("")));
+  EXPECT_EQ(pruner.num_skipped_observations(), 1U);
+  EXPECT_EQ(pruner.num_scored(), 0U);
+}
+
+TEST(Pruner, CopiesOfAPlanOutliveIt) {
+  Pruner pruner(bls_infobatch(100));
+  const EpochPlan first = pruner.start_epoch(0);
+  const std::vector<std::uint32_t> order(first.order().begin(), first.order().end());
+  pruner.start_epoch(1);
+  EXPECT_EQ(first.epoch(), 0U);
+  EXPECT_TRUE(std::equal(order.begin(), order.end(), first.order().begin(), first.order().end()));
+}
+
 TEST(Pruner, SaysWhatIsWrongWithABatch) {
   Pruner pruner(bls_infobatch(10));
   EXPECT_EQ(message_of([&] {
@@ -175,7 +226,7 @@ TEST(Pruner, SaysWhatIsWrongWithABatch) {
   EXPECT_EQ(message_of([&] { pruner.observe(Batch{SampleIndex{1} << 32U}, 1.0); }),
             "Pruner: index must be in [0, 10), got 4294967296");
   EXPECT_EQ(message_of([&] { pruner.observe(Batch{}, 1.0); }),
-            "Pruner: indices of a batch must not be empty, got 0");
+            "Pruner: a batch must have at least one sample, got 0");
   const std::vector<float> losses = {1.0F, 2.0F};
   EXPECT_EQ(message_of([&] { pruner.observe(Batch{1}, losses); }),
             "Pruner: losses must be as many as indices (1), got 2");
@@ -263,7 +314,7 @@ TEST(Pruner, ConstCallsRunSideBySide) {
       const auto plan = shared.preview(1);
       same[t] = std::equal(plan.order().begin(), plan.order().end(), expected.order().begin(),
                            expected.order().end()) &&
-                shared.num_scored() == 20000 && shared.plan()->weight(t) == 1.0F;
+                shared.num_scored() == 20000 && shared.plan()->weight_of(t) == 1.0F;
     });
   }
   for (auto& thread : threads) thread.join();

@@ -5,9 +5,11 @@
 #include <mutex>
 #include <set>
 
-#include "support/distributed_run.h"
 #include "support/ranks.h"
-#include "tamis/distributed_pruner.h"
+#include "support/scratch_folder.h"
+#include "support/simulated_run.h"
+#include "tamis/pruner.h"
+#include "tamis/recording.h"
 
 namespace tamis {
 namespace {
@@ -59,7 +61,7 @@ TEST_P(ReplicatedScores, AreThoseOfOneProcessThatSeesAllBatches) {
     const Pruner reference = all_in_one(options, num_ranks, kBatch, 3);
     const std::vector<float> expected = reference.scores();
     run_ranks(num_ranks, [&](const auto& communicator) {
-      DistributedPruner pruner(options, communicator);
+      Pruner pruner(options, communicator);
       simulate_epochs(pruner, 0, 3, kBatch);
       pruner.exchange();
       const std::vector<float> scores = pruner.scores();
@@ -96,15 +98,15 @@ TEST(Replicated, SelectsTheSameSamplesWhateverTheNumberOfRanks) {
   const auto order = one.start_epoch(3).order();
   for (const std::size_t num_ranks : {1U, 2U, 3U, 4U}) {
     run_ranks(num_ranks, [&](const auto& communicator) {
-      DistributedPruner pruner(options, communicator);
+      Pruner pruner(options, communicator);
       for (std::uint64_t epoch = 0; epoch < 3; ++epoch) {
-        const RankPlan& plan = pruner.start_epoch(epoch);
+        const EpochPlan& plan = pruner.start_epoch(epoch);
         for (std::size_t j = 0; j < plan.size(); ++j) {
           const float loss = simulated_loss(static_cast<std::uint32_t>(plan.sample(j)), epoch);
           pruner.observe(j, std::span(&loss, 1));
         }
       }
-      const RankPlan& plan = pruner.start_epoch(3);
+      const EpochPlan& plan = pruner.start_epoch(3);
       ASSERT_EQ(plan.num_selected(), order.size());
       for (std::size_t j = 0; j < plan.size(); ++j) {
         ASSERT_EQ(plan.sample(j), order[(j * num_ranks + communicator->rank()) % order.size()]);
@@ -118,9 +120,9 @@ TEST(Replicated, RanksHaveBatchesOfOneWeightIfTheirStepIsHomogeneous) {
   run_ranks(3, [&](const auto& communicator) {
     PrunerOptions options = options_with("batch-loss");
     options.homogeneous_batch_size = 3 * kBatch;
-    DistributedPruner pruner(options, communicator);
+    Pruner pruner(options, communicator);
     simulate_epochs(pruner, 0, 2, kBatch);
-    const RankPlan& plan = pruner.start_epoch(2);
+    const EpochPlan& plan = pruner.start_epoch(2);
     bool has_rescaled = false;
     // The last step may be short, and so mixed.
     for (std::size_t begin = 0; begin + kBatch < plan.size(); begin += kBatch) {
@@ -135,10 +137,10 @@ TEST(Replicated, RanksHaveBatchesOfOneWeightIfTheirStepIsHomogeneous) {
 
 TEST(Replicated, BooksLossesOfSamplesOutsideThePlan) {
   run_ranks(2, [&](const auto& communicator) {
-    DistributedPruner pruner(options_with("last-batch-loss"), communicator);
+    Pruner pruner(options_with("last-batch-loss"), communicator);
     pruner.start_epoch(0);
     const SampleIndex index = communicator->rank() == 0 ? 17 : 900;
-    pruner.observe_other(std::span(&index, 1), communicator->rank() == 0 ? 4.0 : 5.0);
+    pruner.observe(std::span(&index, 1), communicator->rank() == 0 ? 4.0 : 5.0);
     pruner.exchange();
     EXPECT_EQ(pruner.scores()[17], 4.0F);
     EXPECT_EQ(pruner.scores()[900], 5.0F);
@@ -150,8 +152,8 @@ TEST(Replicated, ExchangesNothingInAStepAndFourBytesPerBatchAfterAnEpoch) {
   constexpr std::size_t kSamples = 1'000'000;
   constexpr std::size_t kBatch = 256;
   run_ranks(2, [&](const auto& communicator) {
-    DistributedPruner pruner(
-        {.num_samples = kSamples, .num_epochs = 3, .score = Spec{"batch-loss"}}, communicator);
+    Pruner pruner({.num_samples = kSamples, .num_epochs = 3, .score = Spec{"batch-loss"}},
+                  communicator);
     const auto traffic = [&] {
       return communicator->bytes_sent() + communicator->bytes_received();
     };
@@ -169,21 +171,57 @@ TEST(Replicated, ExchangesNothingInAStepAndFourBytesPerBatchAfterAnEpoch) {
 TEST(Replicated, IndicesAbove24BitsAreExact) {
   constexpr std::size_t kSamples = (1U << 24U) + 1000;
   run_ranks(2, [&](const auto& communicator) {
-    DistributedPruner pruner({.num_samples = kSamples,
-                              .num_epochs = 1,
-                              .policy = {"none"},
-                              .score = Spec{"last-batch-loss"}},
-                             communicator);
+    Pruner pruner({.num_samples = kSamples,
+                   .num_epochs = 1,
+                   .policy = {"none"},
+                   .score = Spec{"last-batch-loss"}},
+                  communicator);
     const std::vector<SampleIndex> ours = {
         static_cast<SampleIndex>((1U << 24U) + 1 + communicator->rank())};
     pruner.start_epoch(0);
-    pruner.observe_other(ours, 1.0 + static_cast<double>(communicator->rank()));
+    pruner.observe(ours, 1.0 + static_cast<double>(communicator->rank()));
     pruner.exchange();
     const std::vector<float> scores = pruner.scores();
     EXPECT_TRUE(std::isnan(scores[1U << 24U]));
     EXPECT_EQ(scores[(1U << 24U) + 1], 1.0F);
     EXPECT_EQ(scores[(1U << 24U) + 2], 2.0F);
     EXPECT_TRUE(std::isnan(scores[(1U << 24U) + 3]));
+  });
+}
+
+TEST(Replicated, RankZeroRecordsWhatAllRanksObserved) {
+  const PrunerOptions options = options_with("sample-loss");
+  const test::ScratchFolder folder;
+  std::vector<std::byte> state;
+  const auto record = [&](const auto& communicator, bool resumes) {
+    Pruner pruner(options, communicator);
+    if (resumes) pruner.deserialize(state);
+    pruner.record(folder / "record", {.num_recorded = options.num_samples});
+    EXPECT_EQ(pruner.recorder() != nullptr, communicator->rank() == 0);
+    simulate_epochs(pruner, resumes ? 2 : 0, resumes ? 3 : 2, 20);
+    auto bytes = pruner.serialize();
+    if (resumes) return;
+    simulate_epochs(pruner, 2, 3, 20);  // recorded, and forgotten by the run that resumes
+    if (communicator->rank() == 0) state = std::move(bytes);
+  };
+  run_ranks(3, [&](const auto& communicator) { record(communicator, false); });
+  run_ranks(3, [&](const auto& communicator) { record(communicator, true); });
+  const Recording recording(folder / "record");
+  Pruner replayed(options);
+  std::set<std::uint64_t> epochs;
+  recording.read([&](const RecordedStep& step) {
+    epochs.insert(step.epoch);
+    EXPECT_EQ(step.losses.size(), step.indices.size());
+    replayed.observe(step.indices, step.losses);
+  });
+  EXPECT_EQ(epochs, (std::set<std::uint64_t>{0, 1, 2}));
+  run_ranks(3, [&](const auto& communicator) {
+    Pruner pruner(options, communicator);
+    simulate_epochs(pruner, 0, 3, 20);
+    pruner.exchange();
+    EXPECT_EQ(pruner.num_observations(), replayed.num_observations());
+    EXPECT_EQ(pruner.num_skipped_observations(), replayed.num_skipped_observations());
+    EXPECT_EQ(pruner.scores(), replayed.scores());
   });
 }
 
@@ -194,9 +232,9 @@ TEST(Replicated, ResumesInTheMiddleOfAnEpochWithAnotherNumberOfRanks) {
   std::set<SampleIndex> selected;
   std::mutex mutex;
   run_ranks(3, [&](const auto& communicator) {
-    DistributedPruner pruner(options, communicator);
+    Pruner pruner(options, communicator);
     simulate_epochs(pruner, 0, 2, 10);
-    const RankPlan& plan = pruner.start_epoch(2);
+    const EpochPlan& plan = pruner.start_epoch(2);
     for (int k = 0; k < 11; ++k) test::simulate_step(pruner, 10);
     const auto bytes = pruner.serialize();
     const std::lock_guard lock(mutex);
@@ -207,7 +245,7 @@ TEST(Replicated, ResumesInTheMiddleOfAnEpochWithAnotherNumberOfRanks) {
   for (const std::size_t num_ranks : {1U, 2U, 4U}) {
     std::multiset<SampleIndex> all(done.begin(), done.end());
     run_ranks(num_ranks, [&](const auto& communicator) {
-      DistributedPruner pruner(options, communicator);
+      Pruner pruner(options, communicator);
       pruner.deserialize(state);
       const std::lock_guard lock(mutex);
       for (const SampleIndex sample : test::own_samples(*pruner.plan())) all.insert(sample);

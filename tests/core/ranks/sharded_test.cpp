@@ -7,9 +7,9 @@
 #include <set>
 
 #include "core/grouping/kmeans_1d.h"
-#include "support/distributed_run.h"
 #include "support/ranks.h"
-#include "tamis/distributed_pruner.h"
+#include "support/simulated_run.h"
+#include "tamis/pruner.h"
 
 namespace tamis {
 namespace {
@@ -19,14 +19,13 @@ using test::run_ranks;
 using test::simulate_epochs;
 using testing::HasSubstr;
 
-constexpr DistributedOptions kSharded{.layout = Layout::sharded};
-
 PrunerOptions options_with(const Spec& policy, std::size_t num_samples) {
   return {.num_samples = num_samples,
           .num_epochs = 6,
           .policy = policy,
           .score = Spec{"sample-loss"},
-          .seed = 3};
+          .seed = 3,
+          .layout = Layout::sharded};
 }
 
 // Scores of all samples and the selection of epoch 2 from them.
@@ -39,8 +38,8 @@ struct Epoch {
 };
 
 // The loss of every sample, which does not depend on how batches are made.
-void observe_all(DistributedPruner& pruner) {
-  const RankPlan& plan = *pruner.plan();
+void observe_all(Pruner& pruner) {
+  const EpochPlan& plan = *pruner.plan();
   std::vector<float> losses;
   for (std::size_t j = 0; j < plan.size(); ++j) {
     const auto sample = static_cast<std::uint32_t>(plan.sample(j));
@@ -55,14 +54,14 @@ Epoch run_two_epochs(const PrunerOptions& options, std::size_t num_ranks) {
                .weights = std::vector<float>(options.num_samples, 0.0F)};
   std::mutex mutex;
   run_ranks(num_ranks, [&](const auto& communicator) {
-    DistributedPruner pruner(options, communicator, kSharded);
+    Pruner pruner(options, communicator);
     for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
       pruner.start_epoch(epoch);
       observe_all(pruner);
     }
     const std::vector<float> scores = pruner.scores();
     const std::uint64_t before = communicator->bytes_sent() + communicator->bytes_received();
-    const RankPlan& plan = pruner.start_epoch(2);
+    const EpochPlan& plan = pruner.start_epoch(2);
     const std::lock_guard lock(mutex);
     const std::size_t first = pruner.first_sample();
     std::copy(scores.begin(), scores.end(),
@@ -151,7 +150,7 @@ TEST(Sharded, RanksAgreeOnTheNumbersOfAScore) {
     run_ranks(3, [&](const auto& communicator) {
       PrunerOptions options = options_with({"infobatch"}, 999);
       options.score = Spec{score};
-      DistributedPruner pruner(options, communicator, kSharded);
+      Pruner pruner(options, communicator);
       simulate_epochs(pruner, 0, 2, 16);
       pruner.exchange();
       std::vector<double> numbers;
@@ -170,7 +169,7 @@ TEST(Sharded, ReconstructionsMeanIsNearThatOfOneProcess) {
     run_ranks(num_ranks, [&](const auto& communicator) {
       PrunerOptions options = options_with({"none"}, 4000);
       options.score = Spec{"reconstruction"};
-      DistributedPruner pruner(options, communicator, kSharded);
+      Pruner pruner(options, communicator);
       simulate_epochs(pruner, 0, 3, 16);
       pruner.exchange();
       if (communicator->rank() == 0) {
@@ -186,10 +185,10 @@ TEST(Sharded, SamplesAbove31And32BitsAreExact) {
   for (const std::size_t rank : {2'200'000U, 9'999'999U}) {
     const auto communicator = std::make_shared<test::LonelyRank>(rank, 10'000'000);
     PrunerOptions options = options_with({"infobatch"}, 10'000'000'000);
-    DistributedPruner pruner(options, communicator, kSharded);
+    Pruner pruner(options, communicator);
     const auto first = static_cast<SampleIndex>(rank) * 1000;
     EXPECT_EQ(pruner.first_sample(), static_cast<std::uint64_t>(first));
-    const RankPlan& plan = pruner.start_epoch(0);
+    const EpochPlan& plan = pruner.start_epoch(0);
     std::set<SampleIndex> samples;
     for (std::size_t j = 0; j < plan.size(); ++j) samples.insert(plan.sample(j));
     ASSERT_EQ(samples.size(), 1000U);
@@ -197,10 +196,10 @@ TEST(Sharded, SamplesAbove31And32BitsAreExact) {
     EXPECT_EQ(*samples.rbegin(), first + 999);
     const std::vector<SampleIndex> one = {first + 123};
     const float loss = 7.0F;
-    pruner.observe_other(one, std::span(&loss, 1));
+    pruner.observe(one, std::span(&loss, 1));
     EXPECT_EQ(pruner.scores()[123], 7.0F);
     const std::vector<SampleIndex> other = {first - 1};
-    EXPECT_THROW(pruner.observe_other(other, std::span(&loss, 1)), std::out_of_range);
+    EXPECT_THROW(pruner.observe(other, std::span(&loss, 1)), std::out_of_range);
   }
 }
 
@@ -208,15 +207,14 @@ TEST(Sharded, RefusesToGoOnInTheMiddleOfAnEpochWithOtherRanks) {
   std::vector<std::byte> state;
   const PrunerOptions options = options_with({"infobatch"}, 1000);
   run_ranks(2, [&](const auto& communicator) {
-    DistributedPruner pruner(options, communicator, kSharded);
+    Pruner pruner(options, communicator);
     pruner.start_epoch(0);
     test::simulate_step(pruner, 32);
     const auto bytes = pruner.serialize();
     if (communicator->rank() == 0) state = bytes;
   });
-  const auto errors = errors_of_ranks(3, [&](const auto& communicator) {
-    DistributedPruner(options, communicator, kSharded).deserialize(state);
-  });
+  const auto errors = errors_of_ranks(
+      3, [&](const auto& communicator) { Pruner(options, communicator).deserialize(state); });
   for (const std::string& error : errors) {
     EXPECT_THAT(error, HasSubstr("saved in the middle of an epoch by 2 ranks"));
   }
@@ -234,9 +232,9 @@ TEST(Sharded, FollowsTheOptionsOfThePlanAndResumesExactly) {
     options.labels.push_back(static_cast<std::int32_t>(i % 7 * i % 5));
   }
   run_ranks(3, [&](const auto& communicator) {
-    DistributedPruner whole(options, communicator, kSharded);
+    Pruner whole(options, communicator);
     simulate_epochs(whole, 0, 5, 16);
-    DistributedPruner resumed(options, communicator, kSharded);
+    Pruner resumed(options, communicator);
     resumed.deserialize(whole.serialize());
     simulate_epochs(whole, 5, 10, 16);
     simulate_epochs(resumed, 5, 10, 16);
@@ -245,9 +243,39 @@ TEST(Sharded, FollowsTheOptionsOfThePlanAndResumesExactly) {
   });
 }
 
+TEST(Sharded, RefusesToRecord) {
+  for (const std::string& error : errors_of_ranks(2, [&](const auto& communicator) {
+         Pruner(options_with({"infobatch"}, 100), communicator).record("nowhere");
+       })) {
+    EXPECT_THAT(error, HasSubstr("a run in the sharded layout cannot be recorded"));
+  }
+}
+
+TEST(Sharded, KnowsTheWeightsOfItsPartOnly) {
+  run_ranks(2, [&](const auto& communicator) {
+    Pruner pruner(options_with({"infobatch"}, 101), communicator);
+    pruner.start_epoch(0);
+    observe_all(pruner);
+    const EpochPlan& plan = pruner.start_epoch(1);
+    double sum = 0.0;
+    std::vector<SampleIndex> samples(plan.size());
+    plan.copy_to(0, samples);
+    for (std::size_t j = 0; j < plan.size(); ++j) {
+      ASSERT_EQ(samples[j], plan.sample(j));
+      ASSERT_EQ(plan.weight_of(samples[j]), plan.weight(j));
+      sum += static_cast<double>(plan.weight(j));
+    }
+    EXPECT_DOUBLE_EQ(plan.mean_weight_of(samples), plan.mean_weight(0, plan.size()));
+    EXPECT_NEAR(plan.mean_weight(0, plan.size()), sum / static_cast<double>(plan.size()), 1e-12);
+    const SampleIndex other = communicator->rank() == 0 ? 51 : 50;
+    EXPECT_THROW((void)plan.weight_of(other), std::out_of_range);
+    EXPECT_THROW((void)plan.mean_weight(1, plan.size()), std::out_of_range);
+  });
+}
+
 TEST(Sharded, NeedsASampleForEveryRank) {
   for (const std::string& error : errors_of_ranks(4, [&](const auto& communicator) {
-         DistributedPruner(options_with({"infobatch"}, 3), communicator, kSharded);
+         Pruner(options_with({"infobatch"}, 3), communicator);
        })) {
     EXPECT_THAT(error, HasSubstr("num_samples must be at least one per rank (4), got 3"));
   }

@@ -302,7 +302,9 @@ PrunerOptions options() {
 
 TEST(PrunerRecord, HasEveryObservationAlsoTheSkippedOnes) {
   const test::ScratchFolder scratch;
-  Pruner pruner(options());
+  PrunerOptions with_losses = options();
+  with_losses.score = Spec{"sample-loss"};
+  Pruner pruner(with_losses);
   pruner.record(scratch / "r", {.num_recorded = 300});
   test::simulate_epochs(pruner, 0, 2, 16);
   pruner.recorder()->flush();

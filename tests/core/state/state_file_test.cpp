@@ -61,7 +61,7 @@ TEST(StateFile, DamagedFilesAreRefusedByLoadAndByFromFile) {
 
 TEST(StateFile, SavingWhereNoFileCanBeFailsAndLeavesNothing) {
   const ScratchFolder folder;
-  const Pruner pruner = make_run();
+  Pruner pruner = make_run();
   write_bytes(folder / "file", {});
   std::filesystem::create_directory(folder / "sub");
   ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
@@ -80,7 +80,7 @@ TEST(StateFile, SavingWhereNoFileCanBeFailsAndLeavesNothing) {
 
 TEST(StateFile, AFileOfTheTemporaryNameIsNotTouched) {
   const ScratchFolder folder;
-  const Pruner pruner = make_run();
+  Pruner pruner = make_run();
   const Bytes marker(3, std::byte{7});
   const std::string stem = "run.tmp-" + std::to_string(::getpid()) + "-";
   for (int i = 0; i < 20; ++i) write_bytes(folder / (stem + std::to_string(i)), marker);
@@ -91,7 +91,7 @@ TEST(StateFile, AFileOfTheTemporaryNameIsNotTouched) {
 }
 
 // Saves in a child process and prints the message; exits with 0 if there was one.
-void save_and_exit(const Pruner& pruner, const std::filesystem::path& path) {
+void save_and_exit(Pruner& pruner, const std::filesystem::path& path) {
   try {
     pruner.save(path);
   } catch (const std::runtime_error& error) {
@@ -130,7 +130,7 @@ TEST(StateFileDeathTest, AFullDiskFailsTheSaveAndKeepsTheFileBefore) {
 // Large enough to bypass the page cache; limits on and off the page boundary.
 TEST(StateFileDeathTest, AFullDiskFailsTheSaveOfManySamples) {
   const ScratchFolder folder;
-  const Pruner pruner({.num_samples = 9'000'000, .num_epochs = 3});
+  Pruner pruner({.num_samples = 9'000'000, .num_epochs = 3});
   for (const rlim_t limit : {20'971'520U, 20'000'001U, 36'000'000U}) {
     EXPECT_EXIT(
         {
@@ -144,7 +144,7 @@ TEST(StateFileDeathTest, AFullDiskFailsTheSaveOfManySamples) {
 
 TEST(StateFileDeathTest, AnUnwritableFolderFailsTheSave) {
   const ScratchFolder folder;
-  const Pruner pruner = make_run();
+  Pruner pruner = make_run();
   std::filesystem::create_directory(folder / "sealed");
   std::filesystem::permissions(folder.path(), std::filesystem::perms(0755));
   std::filesystem::permissions(folder / "sealed", std::filesystem::perms(0555));

@@ -104,7 +104,7 @@ std::vector<std::byte> without_alpha(std::vector<std::byte> state) {
   if (at == std::string::npos) throw std::runtime_error("no score.alpha in " + header);
   header.erase(at, field.size());
   header += std::string(field.size(), ' ');
-  const std::size_t digits = header.find("tamis_crc32c\":\"") + 16;
+  const std::size_t digits = header.find("tamis_crc32c\":\"") + 15;
   header.replace(digits, 8, "00000000");
   std::memcpy(text + 8, header.data(), size);
   const std::uint32_t sum = detail::crc32c(std::span(state).first(8 + size));

@@ -42,7 +42,7 @@ PlanTrace trace_of(const EpochPlan& plan) {
   const auto bits = [](double value) { return std::bit_cast<std::uint64_t>(value); };
   PlanTrace trace = {plan.epoch(), plan.pruning() ? 1U : 0U};
   for (const std::uint32_t i : plan.order()) {
-    trace.insert(trace.end(), {i, bits(static_cast<double>(plan.weight(i)))});
+    trace.insert(trace.end(), {i, bits(static_cast<double>(plan.weight_of(i)))});
   }
   const SelectionReport& report = plan.selection().report;
   trace.insert(trace.end(), {bits(report.threshold.value_or(-1.0)), report.num_below.value_or(0),
@@ -120,7 +120,7 @@ TEST(State, LeavesNothingOfTheStateBefore) {
   const PrunerOptions options = small_options("infobatch", "batch-loss");
   Pruner saved(options);
   simulate_epochs(saved, 0, 3, kBatch);
-  const Pruner fresh(options);
+  Pruner fresh(options);
   Pruner other(options);
   simulate_epochs(other, 0, 9, kBatch);
   other.start_epoch(9);

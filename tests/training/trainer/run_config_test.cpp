@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tamis/registry.h"
+
 namespace tamis::training {
 namespace {
 

@@ -11,6 +11,7 @@
 
 #include "support/scratch_folder.h"
 #include "support/tiny_run.h"
+#include "tamis/registry.h"
 
 namespace tamis::training {
 namespace {

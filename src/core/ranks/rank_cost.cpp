@@ -1,14 +1,11 @@
-#include "core/ranks/prediction.h"
+#include "tamis/rank_cost.h"
 
-#include <array>
 #include <cmath>
-#include <cstdio>
 
-#include "base/check.h"
 #include "core/ranks/loss_log.h"
-#include "core/ranks/rank_state.h"
+#include "core/ranks/run.h"
 
-namespace tamis::detail {
+namespace tamis {
 
 namespace {
 
@@ -21,12 +18,13 @@ std::uint64_t memory_of(std::uint64_t num_samples, std::uint64_t num_selected,
 }  // namespace
 
 RankCost predict_replicated(const EpochShape& shape, std::uint64_t epoch) {
-  const std::uint64_t own = shared_size(shape.num_selected, shape.num_ranks, Remainder::pad);
-  const std::uint64_t losses = shape.has_sample_losses ? loss_log_bytes(own, shape.batch_size, true)
-                                                       : loss_log_bytes(own, shape.batch_size);
+  const std::uint64_t own =
+      detail::shared_size(shape.num_selected, shape.num_ranks, Remainder::pad);
+  const std::uint64_t losses =
+      detail::loss_log_bytes(own, shape.batch_size, shape.has_sample_losses);
   RankCost cost{.memory = memory_of(shape.num_samples, shape.num_selected, shape.bytes_per_score)};
   if (shape.num_ranks == 1) return cost;
-  cost.bytes_sent = losses + plan_fields(epoch + 1, 0, 0).size();
+  cost.bytes_sent = losses + detail::plan_fields(epoch + 1, 0, 0).size();
   cost.bytes_received = (shape.num_ranks - 1) * cost.bytes_sent;
   return cost;
 }
@@ -44,10 +42,4 @@ std::uint64_t sharded_growth(std::uint64_t num_samples, std::uint64_t num_fewer)
   return kBytesPerRound * static_cast<std::uint64_t>(std::ceil(std::log2(factor) / 2.0 / 5.0));
 }
 
-std::string plan_fields(std::uint64_t epoch, std::size_t begin, std::uint32_t checksum) {
-  std::array<char, 9> digits{};
-  std::snprintf(digits.data(), digits.size(), "%08x", checksum);
-  return concat("epoch ", epoch, "\nposition ", begin, "\nplan with checksum ", digits.data());
-}
-
-}  // namespace tamis::detail
+}  // namespace tamis

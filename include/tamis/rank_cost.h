@@ -3,11 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
-#include "tamis/distributed_pruner.h"
-
-namespace tamis::detail {
+namespace tamis {
 
 struct RankCost {
   std::uint64_t bytes_sent = 0;      // by one rank, for one epoch
@@ -31,10 +28,7 @@ RankCost predict_replicated(const EpochShape& shape, std::uint64_t epoch);
 // Sharded: what is sent depends on the scores and hardly on their number.
 std::uint64_t sharded_memory(const EpochShape& shape);
 // How much more a rank sends, and receives, than with fewer samples: a random subset's border is
-// sought among keys whose number grows with the square root of the samples (see part_subset.cpp).
+// sought among keys whose number grows with the square root of the samples.
 std::uint64_t sharded_growth(std::uint64_t num_samples, std::uint64_t num_fewer);
 
-// What replicated ranks compare before an epoch.
-std::string plan_fields(std::uint64_t epoch, std::size_t begin, std::uint32_t checksum);
-
-}  // namespace tamis::detail
+}  // namespace tamis

@@ -1,4 +1,4 @@
-#include "training/trainer/methods.h"
+#include "tamis/method.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,9 +8,8 @@
 #include <string>
 
 #include "tamis/registry.h"
-#include "training/trainer/presets.h"
 
-namespace tamis::training {
+namespace tamis {
 namespace {
 
 using ::testing::HasSubstr;
@@ -37,17 +36,63 @@ TEST(Methods, BatchLossMethodsDifferFromTheirOriginalsInTheScoreOnly) {
   }
 }
 
-TEST(Methods, OnlyScoresOfTheBatchLossWorkWithoutSampleLosses) {
-  const auto uses = [](const char* method) {
-    return uses_sample_losses(parse_method(method).score);
+TEST(Methods, SayWhatKindOfLossTheyNeedAndPrefer) {
+  const auto scorer_of = [](const char* method) {
+    return make_scorer(parse_method(method).score, 1);
   };
-  for (const char* method : {"infobatch", "seta", "epsilon-greedy", "ucb", "trim"}) {
-    EXPECT_TRUE(uses(method)) << method;
+  for (const char* method : {"infobatch", "seta", "trim"}) {
+    EXPECT_EQ(scorer_of(method)->needs(), LossKind::sample_losses) << method;
+    EXPECT_EQ(scorer_of(method)->prefers(), LossKind::sample_losses) << method;
+  }
+  for (const char* method : {"epsilon-greedy", "ucb"}) {
+    EXPECT_EQ(scorer_of(method)->needs(), LossKind::mean_loss) << method;
+    EXPECT_EQ(scorer_of(method)->prefers(), LossKind::sample_losses) << method;
   }
   for (const char* method :
        {"full", "bls-infobatch", "bls-seta", "blr-infobatch", "random", "last-batch-loss+seta"}) {
-    EXPECT_FALSE(uses(method)) << method;
+    EXPECT_EQ(scorer_of(method)->prefers(), LossKind::mean_loss) << method;
   }
+}
+
+TEST(Methods, CoverEveryPolicyAloneAndWithTheScoresOfBlsAndBlr) {
+  for (const PolicyInfo& policy : registered_policies()) {
+    const std::string name(policy.name);
+    EXPECT_EQ(find_method(name).score, policy.default_score);
+    EXPECT_EQ(find_method(name).policy, policy.name);
+    EXPECT_EQ(find_method("bls-" + name).score, "batch-loss");
+    EXPECT_EQ(find_method("bls-" + name).policy, policy.name);
+    EXPECT_EQ(find_method("blr-" + name).score, "reconstruction");
+    EXPECT_EQ(find_method("blr-" + name).policy, policy.name);
+  }
+  EXPECT_EQ(find_method("full").policy, "none");
+}
+
+TEST(SpecText, IsReadBackAsItWasWritten) {
+  for (const Spec& spec :
+       {Spec{"none"}, Spec{"seta", {{"prune_ratio", 0.1}, {"groups", 5}, {"window_scale", 1e-7}}},
+        Spec{"batch-loss", {{"alpha", 1.0 / 3.0}, {"initial_score", -2.5}}}}) {
+    EXPECT_EQ(parse_spec(to_text(spec)), spec) << to_text(spec);
+  }
+  const Spec complete = make_scorer({"batch-loss"}, 1)->spec();
+  EXPECT_EQ(to_text(complete), "batch-loss:alpha=0.7,initial_score=first-batch-loss");
+  EXPECT_TRUE(std::isnan(parse_spec(to_text(complete)).options.at("initial_score")));
+}
+
+TEST(SpecText, TakesTheSpellingsOfTheCommandLine) {
+  EXPECT_EQ(parse_spec("seta:window-scale=+0.5,prune_ratio=.25"),
+            (Spec{"seta", {{"window_scale", 0.5}, {"prune_ratio", 0.25}}}));
+  EXPECT_EQ(parse_spec("batch-loss:init=zero"), (Spec{"batch-loss", {{"initial_score", 0.0}}}));
+}
+
+TEST(SpecText, RefusesValuesThatAreNoNumbersInTheSpellingItWasGiven) {
+  const auto refused = [](std::string_view option, std::string_view text, const char* message) {
+    EXPECT_THAT([&] { parse_option_value(option, text); },
+                ThrowsMessage<std::invalid_argument>(HasSubstr(message)));
+  };
+  refused("--alpha", "0.7x", "--alpha must be a number, got 0.7x");
+  refused("alpha", "nan", "alpha must be a number, got nan");
+  refused("alpha", "", "alpha must be a number, got ");
+  refused("--init", "one", "--init must be zero, first-batch-loss or a number, got one");
 }
 
 TEST(Methods, TakeOptionsForScorePolicyAndDelta) {
@@ -152,32 +197,5 @@ TEST(Methods, OptionNamesAndFlagsAreTwoSpellingsOfOneThing) {
   EXPECT_EQ(option_name("init"), "initial_score");
 }
 
-TEST(Presets, HaveTheAuthorsSettings) {
-  for (const std::string name : {"quick", "paper-cifar10", "paper-cifar100"}) {
-    const Preset& preset = find_preset(name);
-    const Method bls = parse_method("bls-infobatch", preset.options);
-    EXPECT_EQ(bls.score.options.at("alpha"), 0.7) << name;
-    EXPECT_EQ(bls.policy.options.at("prune_ratio"), 0.5) << name;
-    EXPECT_EQ(bls.delta, 0.875) << name;
-  }
-  const Method seta = parse_method("seta", find_preset("paper-cifar100").options);
-  EXPECT_EQ(seta.policy,
-            (Spec{"seta", {{"prune_ratio", 0.1}, {"groups", 5}, {"window_scale", 0.9}}}));
-  EXPECT_EQ(seta.delta, 0.875);
-}
-
-TEST(Presets, AreCompleteAndValid) {
-  for (const Preset& preset : registered_presets()) {
-    RunConfig config = preset.config;
-    EXPECT_NO_THROW(validate(config)) << preset.name;
-    EXPECT_THAT(preset.methods, ::testing::Contains("full")) << preset.name;
-    EXPECT_GE(preset.seeds.size(), 2U) << preset.name;
-    for (const std::string& method : preset.methods) {
-      EXPECT_NO_THROW(parse_method(method, preset.options)) << preset.name << " " << method;
-    }
-  }
-  EXPECT_THROW(find_preset("slow"), std::invalid_argument);
-}
-
 }  // namespace
-}  // namespace tamis::training
+}  // namespace tamis

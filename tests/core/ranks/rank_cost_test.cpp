@@ -1,9 +1,9 @@
-#include "core/ranks/prediction.h"
+#include "tamis/rank_cost.h"
 
 #include <gtest/gtest.h>
 
-#include "support/distributed_run.h"
 #include "support/ranks.h"
+#include "support/simulated_run.h"
 
 namespace tamis::detail {
 namespace {
@@ -12,20 +12,20 @@ TEST(Prediction, IsWhatReplicatedRanksExchange) {
   for (const char* score : {"last-batch-loss", "sample-loss"}) {
     for (const std::size_t num_ranks : {1U, 2U, 3U}) {
       test::run_ranks(num_ranks, [&](const auto& communicator) {
-        DistributedPruner pruner(
-            {.num_samples = 1000, .num_epochs = 3, .score = Spec{score}, .seed = 2}, communicator);
+        Pruner pruner({.num_samples = 1000, .num_epochs = 3, .score = Spec{score}, .seed = 2},
+                      communicator);
         const auto plan = pruner.start_epoch(0);
         const std::uint64_t sent = communicator->bytes_sent();
         const std::uint64_t received = communicator->bytes_received();
         test::simulate_epoch(pruner, 16);
         pruner.start_epoch(1);
-        const RankCost cost =
-            predict_replicated({.num_samples = 1000,
-                                .num_selected = plan.num_selected(),
-                                .num_ranks = num_ranks,
-                                .batch_size = 16,
-                                .has_sample_losses = pruner.scorer().needs_sample_losses()},
-                               0);
+        const RankCost cost = predict_replicated(
+            {.num_samples = 1000,
+             .num_selected = plan.num_selected(),
+             .num_ranks = num_ranks,
+             .batch_size = 16,
+             .has_sample_losses = pruner.scorer().needs() == LossKind::sample_losses},
+            0);
         EXPECT_EQ(communicator->bytes_sent() - sent, cost.bytes_sent);
         EXPECT_EQ(communicator->bytes_received() - received, cost.bytes_received);
       });
