@@ -164,9 +164,11 @@ void bind_observing(nb::class_<Pruner>& pruner) {
       .def_prop_ro("num_observations", &Pruner::num_observations)
       .def_prop_ro("num_skipped_observations", &Pruner::num_skipped_observations)
       .def_prop_ro(
-          "needs_sample_losses",
-          [](const Pruner& self) { return self.scorer().needs() == LossKind::sample_losses; },
-          "True if the score can only work with one loss per sample.");
+          "needs",
+          [](const Pruner& self) {
+            return self.scorer().needs() == LossKind::sample_losses ? "sample-losses" : "mean-loss";
+          },
+          "What the score needs of a batch: mean-loss, or sample-losses, one per sample.");
 }
 
 void bind_state(nb::class_<Pruner>& pruner) {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, Protocol, TypedDict
+from typing import Any, Literal, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,7 +127,7 @@ class Pruner:
     @property
     def num_skipped_observations(self) -> int: ...
     @property
-    def needs_sample_losses(self) -> bool: ...
+    def needs(self) -> Literal["mean-loss", "sample-losses"]: ...
     def save(self, path: str | PathLike[str]) -> None: ...
     def load(self, path: str | PathLike[str]) -> None: ...
     @staticmethod

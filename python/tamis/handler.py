@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from threading import get_ident
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import torch
@@ -259,9 +259,9 @@ class Handler:
         return self._run.pruner.scores
 
     @property
-    def needs_sample_losses(self) -> bool:
-        """True if update() must get one loss per sample."""
-        return self._run.pruner.needs_sample_losses
+    def needs(self) -> Literal["mean-loss", "sample-losses"]:
+        """What update() must get: the mean loss will do, or one loss per sample."""
+        return self._run.pruner.needs
 
     @property
     def pruned_share(self) -> float:
