@@ -33,7 +33,8 @@ class Pass:
         delivered: By delivery, up to which sample batches have been handed out; None once that is
             not known any more.
         is_exhausted: No more batches are handed out (in order: drawn).
-        is_dropped: Its losses may belong to the pass before, which was left in the middle.
+        is_doubtful: Another loop over the handler was left with a batch that had no update, or is
+            still running. Updates without ids are refused; in order, dropped.
     """
 
     is_ours: bool
@@ -44,7 +45,7 @@ class Pass:
     num_seen: int
     delivered: int | None = None
     is_exhausted: bool = False
-    is_dropped: bool = False
+    is_doubtful: bool = False
 
 
 class Run:
@@ -90,7 +91,7 @@ class Run:
         self._pass: Pass | None = None
         self._waiting: deque[tuple[_losses.DelayedLoss, Any]] = deque()
         self._preview: tuple[int, int, int] | None = None  # epoch, losses seen, size
-        self._is_left = False  # the last pass in order had batches that waited for their update
+        self._is_left = False  # in the last pass batches waited for their update
         self._is_loaded = self.pruner.epoch is not None
         self._is_asked = False  # set_epoch said what comes next
         plan = self.pruner.plan
@@ -143,6 +144,7 @@ class Run:
             )
         if not (self._is_loaded and epoch == self.pruner.epoch):
             self._finish_pass()
+            self._is_left = False
             self._start_epoch(epoch)
             self.pruner.position = 0
         self._is_asked = True
@@ -214,7 +216,13 @@ class Run:
             rest = rest // batch_size * batch_size
         self.pruner.position = start
         current = Pass(
-            self.owner is not None, plan, start, start + rest, batch_size, self._num_seen()
+            is_ours=self.owner is not None,
+            plan=plan,
+            start=start,
+            end=start + rest,
+            batch_size=batch_size,
+            num_seen=self._num_seen(),
+            is_doubtful=self._is_left,
         )
         if self.owner is not None:
             self._report(self._book.end_pass())  # what a loaded state kept back
@@ -223,11 +231,11 @@ class Run:
             current.delivered = start
         elif batch_size is not None:
             self._book.begin_pass(in_order=True)
-            current.is_dropped = self._is_left
         if batch is not None:
             self.batch = batch
         self._pass, self._start = current, start
-        self.thread = 0 if batch_size is None else get_ident()
+        is_plain = batch_size is not None and not (current.is_ours and current.is_doubtful)
+        self.thread = get_ident() if is_plain else 0
         self._is_asked = self._is_loaded = self._is_left = False
         return current
 
@@ -237,7 +245,9 @@ class Run:
         size = current.batch_size or _CHUNK
         for begin in range(current.start, current.end, size):
             count = min(size, current.end - begin)
-            if is_counted and current is self._pass:
+            if current is not self._pass:
+                self._doubt()
+            elif is_counted:
                 self._book.deliver(count)
             yield from current.plan.samples(begin, count)
         if not current.is_ours:
@@ -248,7 +258,10 @@ class Run:
     def deliver(self, current: Pass, batch: Any, has_failed: bool) -> None:
         """The owner of the pass hands out a batch, possibly after some that failed to load."""
         begin = current.delivered
-        if current is not self._pass or begin is None:
+        if current is not self._pass:
+            self._doubt()
+            return
+        if begin is None:
             return
         ids = find_ids(batch)
         is_known = ids is not None and len(ids) > 0
@@ -268,6 +281,13 @@ class Run:
         current.delivered = None
         self._book.end_pass()
 
+    def _doubt(self) -> None:
+        """A loop that is not the last to have started goes on."""
+        if self._pass is not None:
+            self._pass.is_doubtful = True
+            if self._pass.is_ours:
+                self.thread = 0
+
     def finish_delivery(self, current: Pass) -> None:
         """The owner of the pass has handed out every batch; ids may still come."""
         if current is self._pass:
@@ -283,12 +303,14 @@ class Run:
             return
         self.settle_waiting(wait=True)
         has_trained = self._has_trained()
-        if current.is_dropped:
-            self._open_book()  # forgets it
+        if current.is_doubtful and not current.is_ours:
+            self._open_book()  # forgets the losses
             self.num_missed += math.ceil((current.end - current.start) / (current.batch_size or 1))
         else:
+            delivered = current.delivered or 0
+            waits = not current.is_exhausted and self.pruner.position < delivered
             summary = self._book.end_pass()
-            self._is_left = summary["dropped"] and has_trained
+            self._is_left = has_trained and (waits or summary["dropped"])
             if has_trained:
                 self._report(summary)
         if not has_trained:
@@ -306,6 +328,7 @@ class Run:
         self.settle_waiting(wait=True)
         if not only_if_over or (self._pass is not None and self._is_over(self._pass)):
             self._finish_pass()
+            self._is_left = False
 
     def settle(self) -> None:
         """Observes all losses that are waiting, as far as it is certain where they belong."""
@@ -381,6 +404,12 @@ class Run:
     def _check_plain(self) -> None:
         """Raises RuntimeError if a loss without ids cannot have a batch."""
         current = self._pass
+        if current is not None and current.is_ours and current.is_doubtful:
+            raise RuntimeError(
+                "update: another loop over this handler was left with a batch that had no update, "
+                "or is still running, so it is not certain which of them this loss comes from. "
+                "Call handler.set_epoch(...) before each loop, or update(loss, batch)"
+            )
         if current is None or (current.is_ours and self.thread == 0):
             raise RuntimeError(
                 "update: no loop over this handler's samples is running, so this loss has no "

@@ -241,15 +241,18 @@ def test_the_samplers_alone_are_counted_in_order(make_handler):
 
 
 @pytest.mark.parametrize("loader", LOADERS)
-def test_an_epoch_left_early_is_followed_by_the_next_one(make_handler, loader):
+def test_an_epoch_left_after_an_update_is_followed_by_the_next_one(make_handler, loader):
     handler = make_handler(epochs=3)
     batches = make_loader(handler, **LOADERS[loader])
     expected = ExpectedScores(len(handler))
-    train_epoch(handler, batches, expected, stop=5)
-    assert handler.epoch == 0
-    train_epoch(handler, batches, expected)
-    assert handler.epoch == 1
-    train_epoch(handler, batches, expected, stop=2)
+    for epoch, num_steps in enumerate((5, 99, 2)):
+        for step, (indices, _) in enumerate(batches):
+            loss = support.batch_loss(indices)
+            handler.update(loss)
+            expected.observe(indices, loss)
+            if step + 1 == num_steps:
+                break
+        assert handler.epoch == epoch
     assert_scores(handler, expected)
 
 
@@ -272,20 +275,33 @@ def test_evaluation_over_other_loaders_changes_nothing(make_handler, mode):
     assert handler.epoch == 1
 
 
-@pytest.mark.filterwarnings("ignore::tamis.MissedUpdateWarning")
+@pytest.mark.parametrize("is_trained", [False, True])
 @pytest.mark.parametrize("loader", ["0 workers", "deep prefetch"])
-def test_a_loop_inside_another_over_the_same_handler_ends_it(make_handler, loader):
+def test_two_loops_at_a_time_over_one_handler_are_refused(make_handler, loader, is_trained):
     handler = make_handler()
     expected = ExpectedScores(len(handler))
     batches = iter(make_loader(handler, **LOADERS[loader]))
-    train_epoch(handler, (next(batches) for _ in range(3)), expected)
+    if is_trained:
+        train_epoch(handler, (next(batches) for _ in range(3)), expected)
+    outer = next(batches)
     next(iter(make_loader(handler, **LOADERS[loader])))
-    assert handler.epoch == 1
-    following, _ = next(batches)  # of epoch 0
-    handler.end_pass()
-    with pytest.raises(RuntimeError, match="no loop"):
-        handler.update(support.batch_loss(following))
+    assert handler.epoch == (1 if is_trained else 0)
+    if not is_trained:
+        outer = next(batches)
+    with pytest.raises(RuntimeError, match=r"another loop.*set_epoch.*update\(loss, batch\)"):
+        handler.update(support.batch_loss(outer[0]))
     assert_scores(handler, expected)
+    handler.set_epoch(1)
+    train_epoch(handler, make_loader(handler), expected)
+    assert_scores(handler, expected)
+
+
+def test_a_look_at_a_batch_before_the_loop_changes_nothing(make_handler):
+    handler = make_handler()
+    loader = make_loader(handler)
+    first, _ = next(iter(loader))
+    assert first.tolist() == next(iter(loader)).ids.tolist()
+    run_epochs(handler, loader)
 
 
 def test_a_loss_of_another_loader_after_the_loop_is_refused(make_handler):
