@@ -307,12 +307,14 @@ class Run:
             self._open_book()  # forgets the losses
             self.num_missed += math.ceil((current.end - current.start) / (current.batch_size or 1))
         else:
-            delivered = current.delivered or 0
-            waits = not current.is_exhausted and self.pruner.position < delivered
+            is_open = current.is_ours and not current.is_exhausted
+            waits = is_open and self.pruner.position < (current.delivered or 0)
             summary = self._book.end_pass()
-            self._is_left = has_trained and (waits or summary["dropped"])
             if has_trained:
+                self._is_left = waits or summary["dropped"]
                 self._report(summary)
+            else:  # a look at the first batch is no harm: the next pass begins with it, too
+                self._is_left = waits and summary["num_batches"] > 1
         if not has_trained:
             self.pruner.position = current.start
         self._is_trained, self._pass, self.thread = has_trained, None, 0

@@ -59,6 +59,8 @@ def run_book(seed):
         in_order = choose.random() < 0.5
         ahead = choose.choice([0, 0, 0, 1, 3])
         fault = choose.choice([(1,), (1,), (0, 1), (1, 2)])
+        # In order, updates by ids are not counted: as if they were skipped.
+        by_ids = choose.choice([0.0, 1.0] if in_order else [0.0, 0.1, 1.0])
         drawn, position = [], 0
         book.begin_pass(in_order=in_order)
 
@@ -83,7 +85,7 @@ def run_book(seed):
             for _ in range(choose.choice(fault)):
                 loss = truth.next_loss(samples)
                 try:
-                    if choose.random() < 0.1:
+                    if choose.random() < by_ids:
                         book.update_samples(samples, loss)
                     else:
                         book.update(loss)
@@ -145,7 +147,10 @@ class RandomLoop:
         wrap = WRAPPERS[self.choose.choice(list(WRAPPERS))]
         # In order, a loop that skips a batch and repeats another has the right number of updates.
         fault = self.choose.choice([(1,), (1,), (0, 1), (1, 2)])
-        nested = self.choose.random() < 0.1
+        # Neither can a state tell, in its middle, or a loop inside another at its first batches.
+        is_exact = mode == "loader" or by_ids or fault == (1,)
+        self.may_restart = is_exact
+        nested = is_exact and self.choose.random() < 0.1
         may_stop = 2 not in fault and self.choose.random() < 0.3
         stop = self.choose.randint(0, 20) if may_stop else None
         loader = self.loader(mode)
@@ -171,7 +176,7 @@ def run(seed, num_workers):
     for epoch in range(loop.epochs):
         loop.handler.set_epoch(epoch)
         loop.run_epoch()
-        if loop.choose.random() < 0.2:
+        if loop.may_restart and loop.choose.random() < 0.2:
             loop.restart_from_state()
         loop.handler.end_pass()
         loop.truth.check(loop.handler.scores)
@@ -180,7 +185,7 @@ def run(seed, num_workers):
 
 @pytest.mark.parametrize("block", range(8))
 def test_losses_reach_their_own_batch_in_random_loops(block):
-    assert sum(run(seed, 0) for seed in range(50 * block, 50 * (block + 1))) > 500
+    assert sum(run(seed, 0) for seed in range(50 * block, 50 * (block + 1))) > 300
 
 
 @pytest.mark.parametrize("seed", range(16))
