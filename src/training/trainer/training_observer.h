@@ -5,8 +5,9 @@
 #include <functional>
 #include <span>
 
+#include "runs/epoch_metrics.h"
 #include "tamis/types.h"
-#include "training/trainer/epoch_metrics.h"
+#include "training/trainer/running_epoch.h"
 
 namespace tamis::training {
 
@@ -32,7 +33,7 @@ class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
   virtual void on_step(const StepInfo&) {}
-  virtual void on_epoch(const EpochMetrics&) {}
+  virtual void on_epoch(const runs::EpochMetrics&) {}
 };
 
 }  // namespace tamis::training
