@@ -136,7 +136,7 @@ void Handler::set_epoch(std::uint64_t epoch) { state_->set_epoch(epoch); }
 std::size_t Handler::num_batches(std::size_t batch_size, bool drop_last) const {
   require(batch_size >= 1, "Handler", "batch_size", "at least 1", batch_size);
   const EpochPlan* const plan = pruner().plan();
-  if (plan != nullptr && !state_->is_complete()) {
+  if (plan != nullptr && !state_->is_over()) {
     const std::size_t left = plan->size() - pruner().position();
     return drop_last ? left / batch_size : (left + batch_size - 1) / batch_size;
   }

@@ -42,6 +42,10 @@ class HandlerState {
   void settle();
 
   bool is_complete() const;
+  // The same, or the loader of the running pass has no more batches.
+  bool is_over() const {
+    return is_complete() || (book_.in_pass() && has_update_ && is_exhausted_);
+  }
   void set_epoch(std::uint64_t epoch);
   void save(const std::function<void(Pruner&)>& save_pruner);
   void load(const std::function<void(Pruner&)>& load_pruner);

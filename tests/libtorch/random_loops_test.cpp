@@ -122,7 +122,8 @@ class RandomLoop {
   // Everything that update took was observed for its own samples, or dropped with its pass.
   void check() const {
     for (const auto& entry : logged_.log->entries) {
-      ASSERT_TRUE(Log::is_right(entry)) << habits_.text();
+      ASSERT_TRUE(Log::is_right(entry))
+          << entry.mean_loss << " for " << ::testing::PrintToString(entry.indices);
     }
     ASSERT_EQ(logged_.log->entries.size() + num_dropped_, num_updates_) << habits_.text();
   }

@@ -42,18 +42,19 @@ std::vector<std::int32_t> labels_of(const Dataset& data) {
 
 Pruner make_pruner(const RunConfig& config, const Dataset& data, const Team& team, Layout layout) {
   const Method& method = config.method;
-  return {{.num_samples = data.size(),
-           .num_epochs = config.training.epochs,
-           .policy = method.policy,
-           .score = method.score,
-           .delta = method.delta,
-           .seed = config.training.seed,
-           .homogeneous_batch_size = method.homogeneous ? config.training.batch_size : 0,
-           .min_per_class = method.min_per_class,
-           .labels = method.min_per_class > 0.0 ? labels_of(data) : std::vector<std::int32_t>(),
-           .target_prune = method.target_prune,
-           .layout = layout},
-          team.is_alone() ? nullptr : team.communicator()};
+  return Pruner(
+      {.num_samples = data.size(),
+       .num_epochs = config.training.epochs,
+       .policy = method.policy,
+       .score = method.score,
+       .delta = method.delta,
+       .seed = config.training.seed,
+       .homogeneous_batch_size = method.homogeneous ? config.training.batch_size : 0,
+       .min_per_class = method.min_per_class,
+       .labels = method.min_per_class > 0.0 ? labels_of(data) : std::vector<std::int32_t>(),
+       .target_prune = method.target_prune,
+       .layout = layout},
+      team.is_alone() ? nullptr : team.communicator());
 }
 
 // All settings but those that may differ between machines.
