@@ -176,7 +176,7 @@ TEST(Simulate, MeetsItsTargetOrSaysThatItCannot) {
   EXPECT_THAT(run(simulate_arguments({"--target-prune", "0.25"})).out,
               Not(HasSubstr("could not reach")));
   EXPECT_THAT(run(simulate_arguments({"--target-prune", "0.7"})).out,
-              HasSubstr("asked to prune 70.0 %, which the policy could not reach"));
+              HasSubstr("the target was to prune 70.0 %, which the policy could not reach"));
   EXPECT_EQ(run(simulate_arguments({"--target-prune", "0.9"})).code, 2);
 }
 
