@@ -6,12 +6,11 @@ loss of the batch is all that there is, and all that BLS and BLR need.
 
 import argparse
 
+import tamis
 import torch
 from torch import nn
 from torch.nn import functional
-from torch.utils.data import DataLoader, Dataset
-
-import tamis
+from torch.utils.data import Dataset
 
 
 class Pairs(Dataset):
@@ -44,7 +43,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     handler = tamis.BLR(tamis.InfoBatch(Pairs(args.size), epochs=args.epochs)).proxy()
-    loader = DataLoader(handler, batch_sampler=handler.batch_sampler(64, drop_last=True))
+    loader = handler.loader(64, drop_last=True)
     encoder = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 16))
     optimizer = torch.optim.Adam(encoder.parameters(), lr=1e-3)
     for epoch in range(args.epochs):

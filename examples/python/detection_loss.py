@@ -6,11 +6,10 @@ are hard to get: the number of boxes differs from image to image.
 
 import argparse
 
+import tamis
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, Dataset
-
-import tamis
+from torch.utils.data import Dataset
 
 
 class Boxes(Dataset):
@@ -34,15 +33,19 @@ class Boxes(Dataset):
 
 def collate(samples):
     """Boxes are a list: their number differs."""
-    return {"features": torch.stack([s["features"] for s in samples]),
-            "boxes": [s["boxes"] for s in samples]}
+    return {
+        "features": torch.stack([s["features"] for s in samples]),
+        "boxes": [s["boxes"] for s in samples],
+    }
 
 
 def loss_components(boxes, presence, batch):
     is_there = torch.stack([(torch.arange(4) < len(b)).float() for b in batch["boxes"]])
     found = torch.cat([boxes[i, : len(b)] for i, b in enumerate(batch["boxes"])])
-    return {"box": nn.functional.smooth_l1_loss(found, torch.cat(batch["boxes"])),
-            "objectness": nn.functional.binary_cross_entropy_with_logits(presence, is_there)}
+    return {
+        "box": nn.functional.smooth_l1_loss(found, torch.cat(batch["boxes"])),
+        "objectness": nn.functional.binary_cross_entropy_with_logits(presence, is_there),
+    }
 
 
 def main():
@@ -52,7 +55,7 @@ def main():
     args = parser.parse_args()
     torch.manual_seed(0)
     handler = tamis.prune(Boxes(args.size), "bls-seta", epochs=args.epochs)
-    loader = DataLoader(handler, sampler=handler.sampler, batch_size=32, collate_fn=collate)
+    loader = handler.loader(32, collate_fn=collate)
     network = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 20))
     optimizer = torch.optim.Adam(network.parameters(), lr=3e-3)
     for epoch in range(args.epochs):
@@ -63,8 +66,10 @@ def main():
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        print(f"epoch {epoch}: box {parts['box']:.4f}, objectness {parts['objectness']:.4f}, "
-              f"{handler.pruned_share:.1%} pruned so far")
+        print(
+            f"epoch {epoch}: box {parts['box']:.4f}, objectness {parts['objectness']:.4f}, "
+            f"{handler.pruned_share:.1%} pruned so far"
+        )
 
 
 if __name__ == "__main__":

@@ -1,17 +1,16 @@
 """Trains one network on several processes with DistributedDataParallel.
 
-    torchrun --nproc_per_node 2 distributed_training.py
+torchrun --nproc_per_node 2 distributed_training.py
 """
 
 import argparse
 
+import tamis
 import torch
 import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import DataLoader, TensorDataset
-
-import tamis
+from torch.utils.data import TensorDataset
 
 
 def make_data(size):
@@ -32,7 +31,7 @@ def main():
     train_set = make_data(args.size)
     # Made after init_process_group: every rank then trains on its share of each epoch.
     handler = tamis.prune(train_set, "bls-infobatch", epochs=args.epochs)
-    loader = DataLoader(handler, sampler=handler.sampler, batch_size=64)
+    loader = handler.loader(64)
     network = DistributedDataParallel(nn.Sequential(nn.Linear(8, 32), nn.ReLU(), nn.Linear(32, 2)))
     optimizer, criterion = torch.optim.SGD(network.parameters(), lr=0.1), nn.CrossEntropyLoss()
     for epoch in range(args.epochs):
@@ -47,8 +46,11 @@ def main():
             points, labels = train_set.tensors
             accuracy = (network.module(points).argmax(1) == labels).float().mean()
         if dist.get_rank() == 0:
-            print(f"epoch {epoch}: {num_steps} steps, accuracy {accuracy:.3f}, "
-                  f"{handler.pruned_share:.1%} of the samples pruned so far", flush=True)
+            print(
+                f"epoch {epoch}: {num_steps} steps, accuracy {accuracy:.3f}, "
+                f"{handler.pruned_share:.1%} of the samples pruned so far",
+                flush=True,
+            )
     state = handler.state_dict()  # on every rank; any number of ranks can go on from it
     if args.save and dist.get_rank() == 0:
         torch.save(state, args.save)

@@ -5,11 +5,10 @@ import gzip
 import pathlib
 
 import numpy as np
+import tamis
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-import tamis
+from torch.utils.data import TensorDataset
 
 
 def read_fashion_mnist(folder, part, limit):
@@ -24,8 +23,13 @@ def read_fashion_mnist(folder, part, limit):
 
 def make_network():
     return nn.Sequential(
-        nn.Conv2d(1, 16, 3, stride=2), nn.ReLU(), nn.Conv2d(16, 32, 3, stride=2), nn.ReLU(),
-        nn.Flatten(), nn.Linear(32 * 6 * 6, 10))
+        nn.Conv2d(1, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(16, 32, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(32 * 6 * 6, 10),
+    )
 
 
 def main():
@@ -39,9 +43,8 @@ def main():
     torch.manual_seed(0)
     train_set = read_fashion_mnist(args.data, "train", args.limit)
     test_set = read_fashion_mnist(args.data, "t10k", 10_000)
-    handler = tamis.BLS(tamis.InfoBatch(train_set, epochs=args.epochs), alpha=0.7).proxy()  # 1
-    loader = DataLoader(handler, sampler=handler.sampler, batch_size=128,  # 2: not shuffle=True
-                        num_workers=args.workers)
+    handler = tamis.prune(train_set, "bls-infobatch", epochs=args.epochs)  # 1
+    loader = handler.loader(batch_size=128, num_workers=args.workers)  # 2
     network, criterion = make_network(), nn.CrossEntropyLoss()
     optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
     for epoch in range(args.epochs):
@@ -55,8 +58,10 @@ def main():
         images, labels = test_set.tensors
         with torch.no_grad():
             accuracy = (network(images).argmax(1) == labels).float().mean()
-        print(f"epoch {epoch}: {num_batches} batches, accuracy {accuracy:.3f}, "
-              f"{handler.pruned_share:.1%} of the samples pruned so far")
+        print(
+            f"epoch {epoch}: {num_batches} batches, accuracy {accuracy:.3f}, "
+            f"{handler.pruned_share:.1%} of the samples pruned so far"
+        )
 
 
 if __name__ == "__main__":

@@ -1,40 +1,57 @@
 // Arrays of any library as spans: numpy, torch, the buffer protocol, DLPack, sequences.
 #pragma once
 
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "tamis/types.h"
 
 namespace tamis::python {
 
-namespace py = pybind11;
+namespace nb = nanobind;
 
-// Indices of a batch. Refers to the caller's memory if that is a contiguous array of int64 or
-// uint32, otherwise to a copy.
+// The memory of an object with the buffer protocol, for as long as this lives.
+class Buffer {
+ public:
+  Buffer() = default;
+  // Contiguous memory only. Raises the object's own error if it has none.
+  explicit Buffer(nb::handle object);
+  Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, {})) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    std::swap(view_, other.view_);
+    return *this;
+  }
+  ~Buffer() { PyBuffer_Release(&view_); }
+
+  // Of `size` items of one dimension, as of T.
+  template <typename T>
+  bool holds() const;
+  template <typename T>
+  std::span<const T> as() const {
+    return {static_cast<const T*>(view_.buf), static_cast<std::size_t>(view_.len) / sizeof(T)};
+  }
+
+ private:
+  Py_buffer view_ = {};
+};
+
+// Indices of samples: the caller's memory if that is a contiguous array of int64, else a copy.
 class Indices {
  public:
   // Throws TypeError unless the object holds whole numbers and ValueError unless it has one
   // dimension: a float cannot tell 16,777,217 from its neighbour.
-  explicit Indices(const py::object& object);
-
-  // Calls function(std::span<const SampleIndex>) or function(std::span<const std::uint32_t>).
-  template <typename Function>
-  auto visit(Function&& function) const {
-    return std::visit([&](auto span) { return function(span); }, span_);
-  }
+  explicit Indices(nb::handle object);
+  std::span<const SampleIndex> span() const { return buffer_.as<SampleIndex>(); }
 
  private:
-  py::array array_;  // keeps the memory alive
-  std::variant<std::span<const SampleIndex>, std::span<const std::uint32_t>> span_;
+  Buffer buffer_;
 };
 
 // The losses of one step: one number, or one per sample.
@@ -42,37 +59,31 @@ class Losses {
  public:
   // Throws TypeError unless the object holds real numbers, ValueError if it has more than one
   // dimension.
-  explicit Losses(const py::object& object);
+  explicit Losses(nb::handle object);
 
   bool is_mean() const { return is_mean_; }
   double mean() const { return mean_; }
-  std::span<const float> values() const {
-    return {values_.data(), static_cast<std::size_t>(values_.size())};
-  }
+  std::span<const float> values() const { return buffer_.as<float>(); }
 
  private:
   bool is_mean_ = false;
   double mean_ = 0.0;
-  py::array_t<float, py::array::c_style | py::array::forcecast> values_;
+  Buffer buffer_;
 };
+
+template <typename T>
+using NumpyArray = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 
 // A numpy array that owns the vector's memory.
 template <typename T>
-py::array_t<T> to_numpy(std::vector<T>&& values) {
+NumpyArray<T> to_numpy(std::vector<T>&& values) {
   auto owned = std::make_unique<std::vector<T>>(std::move(values));
-  const auto size = static_cast<py::ssize_t>(owned->size());
-  const T* const data = owned->data();
-  const py::capsule owner(owned.get(), [](void* p) { delete static_cast<std::vector<T>*>(p); });
+  T* const data = owned->data();
+  const std::size_t size = owned->size();
+  const nb::capsule owner(owned.get(),
+                          [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   owned.release();
-  return py::array_t<T>(size, data, owner);
-}
-
-// A read-only numpy array of somebody else's memory, which lives as long as `owner`.
-template <typename T>
-py::array_t<T> view_as_numpy(std::span<const T> values, const py::handle& owner) {
-  py::array_t<T> view(static_cast<py::ssize_t>(values.size()), values.data(), owner);
-  view.attr("flags").attr("writeable") = false;
-  return view;
+  return NumpyArray<T>(data, {size}, owner);
 }
 
 }  // namespace tamis::python

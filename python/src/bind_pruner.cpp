@@ -1,226 +1,241 @@
-// Pruner for Python. Long calls release the GIL; one pruner is used from one thread at a time.
-#include <pybind11/stl.h>
-#include <pybind11/stl/filesystem.h>
+// Pruner for Python. Long calls release the interpreter's lock; one pruner is used from one thread
+// at a time.
+#include <nanobind/stl/filesystem.h>
+#include <nanobind/stl/optional.h>
 
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "arrays.h"
-#include "fast_step.h"
 #include "module.h"
-#include "planned_batch.h"
 #include "pruner_options.h"
+#include "python_communicator.h"
 #include "tamis/pruner.h"
 
 namespace tamis::python {
 
 namespace {
 
-using ReleaseGil = py::call_guard<py::gil_scoped_release>;
+using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
 
-bool observe(Pruner& pruner, const py::object& indices, const py::object& loss) {
+void construct(Pruner* self, std::size_t num_samples, std::uint64_t num_epochs,
+               const std::string& policy, const Numbers& policy_options,
+               const std::optional<std::string>& score, const Numbers& score_options,
+               std::optional<double> delta, std::uint64_t seed, std::size_t homogeneous_batch_size,
+               double min_per_class, nb::handle labels, std::optional<double> target_prune,
+               const std::string& layout, const std::string& remainder, nb::object communicator) {
+  const PrunerOptions options = make_options(
+      num_samples, num_epochs, policy, policy_options, score, score_options, delta, seed,
+      homogeneous_batch_size, min_per_class, labels, target_prune, layout, remainder);
+  auto ranks = make_communicator(std::move(communicator));
+  const nb::gil_scoped_release release;
+  new (self) Pruner(options, std::move(ranks));
+}
+
+bool observe(Pruner& pruner, std::size_t begin, std::size_t count, nb::handle loss) {
   const Losses losses(loss);
-  return Indices(indices).visit([&](auto span) {
-    return losses.is_mean() ? pruner.observe(span, losses.mean())
-                            : pruner.observe(span, losses.values());
-  });
-}
-
-bool observe_planned(Pruner& pruner, std::size_t begin, std::size_t count, const py::object& loss) {
-  const Losses losses(loss);
-  const auto batch = planned_batch(pruner, begin, count);
-  return losses.is_mean() ? pruner.observe(batch, losses.mean())
-                          : pruner.observe(batch, losses.values());
-}
-
-py::list planned_indices(const Pruner& pruner, std::size_t begin, std::size_t count) {
-  const auto batch = planned_batch(pruner, begin, count);
-  py::list out(batch.size());
-  for (std::size_t k = 0; k < batch.size(); ++k) out[k] = py::int_(batch[k]);
-  return out;
-}
-
-template <typename Index>
-py::array_t<float> gather_weights(const EpochPlan& plan, std::span<const Index> indices) {
-  plan.mean_weight(indices);  // checks the range
-  py::array_t<float> out(static_cast<py::ssize_t>(indices.size()));
-  float* const data = out.mutable_data();
-  for (std::size_t k = 0; k < indices.size(); ++k) {
-    data[k] = plan.weight(static_cast<std::size_t>(indices[k]));
+  if (losses.is_mean()) return pruner.observe(begin, count, losses.mean());
+  if (losses.values().size() != count) {
+    throw std::invalid_argument("Pruner: losses must be as many as count (" +
+                                std::to_string(count) + "), got " +
+                                std::to_string(losses.values().size()));
   }
-  return out;
+  return pruner.observe(begin, losses.values());
 }
 
-py::bytes serialize(const Pruner& pruner) {
+bool observe_samples(Pruner& pruner, nb::handle samples, nb::handle loss) {
+  const Losses losses(loss);
+  const Indices indices(samples);
+  return losses.is_mean() ? pruner.observe(indices.span(), losses.mean())
+                          : pruner.observe(indices.span(), losses.values());
+}
+
+nb::bytes serialize(Pruner& pruner) {
   std::vector<std::byte> bytes;
   {
-    const py::gil_scoped_release release;
+    const nb::gil_scoped_release release;
     bytes = pruner.serialize();
   }
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return nb::bytes(bytes.data(), bytes.size());
 }
 
-void deserialize(Pruner& pruner, const py::buffer& buffer) {
-  const py::buffer_info info = buffer.request();
-  if (info.itemsize != 1 || info.ndim != 1 || (info.size > 0 && info.strides[0] != 1)) {
-    throw py::value_error("deserialize: state must be contiguous bytes");
+void deserialize(Pruner& pruner, nb::handle state) {
+  const Buffer buffer(state);
+  const nb::gil_scoped_release release;
+  pruner.deserialize(buffer.as<std::byte>());
+}
+
+nb::tuple get_state(Pruner& pruner) {
+  if (pruner.communicator() != nullptr) {
+    throw std::runtime_error("Pruner: a run of several ranks cannot be pickled; save it");
   }
-  const std::span bytes(static_cast<const std::byte*>(info.ptr),
-                        static_cast<std::size_t>(info.size));
-  const py::gil_scoped_release release;
-  pruner.deserialize(bytes);
+  return nb::make_tuple(options_as_dict(pruner.options()), serialize(pruner));
 }
 
-std::unique_ptr<Pruner> make_pruner(std::size_t num_samples, std::uint64_t num_epochs,
-                                    const std::string& policy, const OptionMap& policy_options,
-                                    const std::optional<std::string>& score,
-                                    const OptionMap& score_options, std::optional<double> delta,
-                                    std::uint64_t seed, std::size_t homogeneous_batch_size,
-                                    double min_per_class, const py::object& labels,
-                                    std::optional<double> target_prune) {
-  return std::make_unique<Pruner>(
-      make_options(num_samples, num_epochs, policy, policy_options, score, score_options, delta,
-                   seed, homogeneous_batch_size, min_per_class, labels, target_prune));
+void set_state(Pruner* self, const nb::tuple& state) {
+  const nb::dict options = state[0];
+  const nb::object made = nb::type<Pruner>()(**options);
+  Pruner& pruner = nb::cast<Pruner&>(made);
+  deserialize(pruner, state[1]);
+  new (self) Pruner(std::move(pruner));
 }
 
-py::tuple get_state(const Pruner& pruner) {
-  return py::make_tuple(options_as_dict(pruner.options()), serialize(pruner));
+Recorder& recorder_of(Pruner& pruner) {
+  if (pruner.recorder() == nullptr) {
+    throw std::runtime_error("recording: record() must be called first");
+  }
+  return *pruner.recorder();
 }
 
-std::unique_ptr<Pruner> set_state(const py::tuple& state) {
-  auto pruner = std::make_unique<Pruner>(options_from_dict(state[0]));
-  deserialize(*pruner, state[1]);
-  return pruner;
+void record(Pruner& pruner, const std::filesystem::path& folder, std::size_t num_recorded,
+            nb::handle samples, std::uint64_t seed) {
+  RecorderOptions options{.num_recorded = num_recorded, .seed = seed};
+  if (!samples.is_none()) {
+    const Indices indices(samples);
+    for (const SampleIndex index : indices.span()) {
+      if (static_cast<std::uint64_t>(index) >= pruner.num_samples()) {
+        throw std::out_of_range("Recorder: samples must be below num_samples");
+      }
+      options.samples.push_back(static_cast<std::uint32_t>(index));
+    }
+    if (options.samples.empty()) {
+      throw std::invalid_argument("Recorder: samples must be at least one, got none");
+    }
+  }
+  const nb::gil_scoped_release release;
+  pruner.record(folder, options);
 }
 
-void bind_planning(py::class_<Pruner>& pruner) {
+void record_true_losses(Pruner& pruner, nb::handle losses, std::optional<std::uint64_t> epoch) {
+  const Losses values(losses);
+  if (values.is_mean()) {
+    throw std::invalid_argument("Recorder: losses must be an array, got a number");
+  }
+  const std::uint64_t running = pruner.plan() == nullptr ? 0 : pruner.plan()->epoch();
+  recorder_of(pruner).record_true_losses(epoch.value_or(running), values.values());
+}
+
+void bind_planning(nb::class_<Pruner>& pruner) {
   pruner
       .def(
           "start_epoch", [](Pruner& self, std::uint64_t epoch) { self.start_epoch(epoch); },
-          py::arg("epoch"), ReleaseGil(),
+          nb::arg("epoch"), ReleaseGil(),
           "Makes an epoch the running one, planned from the scores as they are now. Does nothing "
-          "if it is running.")
-      .def(
-          "preview",
-          [](const Pruner& self, std::uint64_t epoch) {
-            return std::make_shared<EpochPlan>(self.preview(epoch));
-          },
-          py::arg("epoch"), ReleaseGil(),
-          "The plan of an epoch as it would be if it started now. Changes nothing.")
-      .def_property_readonly(
+          "if it is running. Collective.")
+      .def("preview", &Pruner::preview, nb::arg("epoch"), ReleaseGil(),
+           "The plan of an epoch as it would be if it started now. Changes nothing. Collective in "
+           "the sharded layout.")
+      .def_prop_ro(
           "plan",
           [](const Pruner& self) {
-            return self.plan() == nullptr ? nullptr : std::make_shared<EpochPlan>(*self.plan());
+            return self.plan() == nullptr ? std::nullopt : std::optional(*self.plan());
           },
-          "A copy of the running epoch's plan; None before the first start_epoch.")
-      .def_property_readonly(
+          "The running epoch's plan; None before the first start_epoch.")
+      .def_prop_ro(
           "epoch",
           [](const Pruner& self) {
             return self.plan() == nullptr ? std::nullopt : std::optional(self.plan()->epoch());
           },
           "The running epoch; None before the first start_epoch.")
-      .def_property_readonly(
-          "plan_size",
-          [](const Pruner& self) { return self.plan() == nullptr ? 0 : self.plan()->size(); },
-          "Number of samples of the running plan; 0 if there is none.")
-      .def("planned_indices", &planned_indices, py::arg("begin"), py::arg("count"),
-           "Samples [begin, begin + count) of the running plan, fewer at its end.")
-      .def_property("position", &Pruner::position, &Pruner::set_position,
-                    "How many samples of the running plan have been trained on.")
-      .def_property_readonly("progress", &Pruner::progress,
-                             "Share of the run that is done, in [0, 1].")
-      .def_property_readonly("pruned_share", &Pruner::pruned_share,
-                             "Share of the run so far that was left out.");
+      .def_prop_rw("position", &Pruner::position, &Pruner::set_position,
+                   "How many samples of the running plan have been trained on.")
+      .def_prop_ro("progress", &Pruner::progress, "Share of the run that is done, in [0, 1].")
+      .def_prop_ro("pruned_share", &Pruner::pruned_share,
+                   "Share of the run so far that was left out.")
+      .def("exchange", &Pruner::exchange, ReleaseGil(),
+           "Makes the losses so far part of the scores of all ranks. Collective.");
 }
 
-void bind_observing(py::class_<Pruner>& pruner) {
+void bind_observing(nb::class_<Pruner>& pruner) {
   pruner
-      .def("observe", &observe, py::arg("indices"), py::arg("loss"),
-           "Books a loss, the batch's mean or one per sample, on these samples. Returns False, and "
-           "counts it, if it is not finite or the score cannot use it.")
-      .def("observe_planned", &observe_planned, py::arg("begin"), py::arg("count"), py::arg("loss"),
-           "The same for samples [begin, begin + count) of the running plan.")
-      .def_property_readonly(
-          "step", &make_step_function,
-          "step(begin, count, mean_loss, /): observe_planned, moves the position "
-          "past the batch and returns the batch's mean weight.")
-      .def(
-          "mean_weight_planned",
-          [](const Pruner& self, std::size_t begin, std::size_t count) {
-            return running_plan(self).mean_weight(planned_batch(self, begin, count));
-          },
-          py::arg("begin"), py::arg("count"),
-          "Mean weight of samples [begin, begin + count) of the running plan.")
-      .def(
-          "weights_planned",
-          [](const Pruner& self, std::size_t begin, std::size_t count) {
-            return gather_weights(running_plan(self), planned_batch(self, begin, count));
-          },
-          py::arg("begin"), py::arg("count"),
-          "Weights of samples [begin, begin + count) of the running plan.")
-      .def(
-          "weights_of",
-          [](const Pruner& self, const py::object& indices) {
-            return Indices(indices).visit(
-                [&](auto span) { return gather_weights(running_plan(self), span); });
-          },
-          py::arg("indices"), "Weights of these samples in the running epoch.")
-      .def_property_readonly(
+      .def("observe", &observe, nb::arg("begin"), nb::arg("count"), nb::arg("loss"),
+           "Applies a loss, the batch's mean or one per sample, to samples [begin, begin + count) "
+           "of the running plan. Returns False, and counts it, if it is not finite or the score "
+           "cannot use it.")
+      .def("observe_samples", &observe_samples, nb::arg("samples"), nb::arg("loss"),
+           "The same for samples by their index in the data set.")
+      .def_prop_ro(
           "scores", [](const Pruner& self) { return to_numpy(self.scores()); },
-          "One float32 per sample, NaN where unscored. A copy.")
-      .def_property_readonly("num_scored", &Pruner::num_scored)
-      .def_property_readonly("num_observations", &Pruner::num_observations)
-      .def_property_readonly("num_skipped_observations", &Pruner::num_skipped_observations)
-      .def_property_readonly(
-          "needs_sample_losses",
-          [](const Pruner& self) { return self.scorer().needs() == LossKind::sample_losses; },
-          "True if the score can only work with one loss per sample.");
+          nb::rv_policy::automatic, "One float32 per sample, NaN where unscored. A copy.")
+      .def_prop_ro("num_scored", &Pruner::num_scored)
+      .def_prop_ro("num_observations", &Pruner::num_observations)
+      .def_prop_ro("num_skipped_observations", &Pruner::num_skipped_observations)
+      .def_prop_ro(
+          "needs",
+          [](const Pruner& self) {
+            return self.scorer().needs() == LossKind::sample_losses ? "sample-losses" : "mean-loss";
+          },
+          "What the score needs of a batch: mean-loss, or sample-losses, one per sample.");
 }
 
-void bind_state(py::class_<Pruner>& pruner) {
+void bind_state(nb::class_<Pruner>& pruner) {
   pruner
-      .def("save", &Pruner::save, py::arg("path"), ReleaseGil(),
-           "Writes the state as a safetensors file; after a failure the old file is still there.")
-      .def("load", &Pruner::load, py::arg("path"), ReleaseGil(),
-           "Reads a state. Raises RuntimeError, and keeps the present one, if it does not fit.")
-      .def_static("from_file", &Pruner::from_file, py::arg("path"), ReleaseGil(),
+      .def("save", &Pruner::save, nb::arg("path"), ReleaseGil(),
+           "Writes the state as a safetensors file; after a failure the old file is still there. "
+           "Collective.")
+      .def("load", &Pruner::load, nb::arg("path"), ReleaseGil(),
+           "Reads a state. Raises RuntimeError, and keeps the present one, if it does not fit. "
+           "Collective.")
+      .def_static("from_file", &Pruner::from_file, nb::arg("path"), ReleaseGil(),
                   "A pruner with the options and the state of a file.")
-      .def("serialize", &serialize, "The state as bytes.")
-      .def("deserialize", &deserialize, py::arg("state"),
-           "Takes over a state of serialize(), given as anything with the buffer protocol.")
-      .def(py::pickle(&get_state, &set_state));
+      .def("serialize", &serialize, "The state as bytes. Collective.")
+      .def("deserialize", &deserialize, nb::arg("state"),
+           "Takes over a state of serialize(), given as anything with the buffer protocol. "
+           "Collective.")
+      .def("__getstate__", &get_state)
+      .def("__setstate__", &set_state);
+}
+
+void bind_recording(nb::class_<Pruner>& pruner) {
+  pruner
+      .def("record", &record, nb::arg("folder"), nb::kw_only(), nb::arg("num_recorded") = 10'000,
+           nb::arg("samples") = nb::none(), nb::arg("seed") = 0,
+           "Records every observation from now on; a loaded run goes on with the one it had. "
+           "Collective; replicated, rank 0 records what all ranks observed.")
+      .def_prop_ro(
+          "recorded_samples",
+          [](const Pruner& self) -> nb::object {
+            if (self.recorder() == nullptr) return nb::none();
+            const auto samples = self.recorder()->samples();
+            return nb::cast(to_numpy(std::vector<std::uint32_t>(samples.begin(), samples.end())));
+          },
+          "The samples whose per-sample losses are recorded, ascending; None without a recording.")
+      .def("record_true_losses", &record_true_losses, nb::arg("losses"),
+           nb::arg("epoch") = nb::none(),
+           "What the model now loses on each of recorded_samples; of the running epoch.")
+      .def(
+          "flush_recording", [](Pruner& self) { recorder_of(self).flush(); }, ReleaseGil(),
+          "Puts every recorded step on disk.");
 }
 
 }  // namespace
 
-void bind_pruner(py::module_& module) {
-  py::class_<Pruner> pruner(module, "Pruner",
+void bind_pruner(nb::module_& module) {
+  nb::class_<Pruner> pruner(module, "Pruner",
                             "A score, a policy and a schedule, and the state of a run.");
   pruner
-      .def(py::init(&make_pruner), py::arg("num_samples"), py::arg("num_epochs"), py::kw_only(),
-           py::arg("policy") = "infobatch", py::arg("policy_options") = OptionMap{},
-           py::arg("score") = py::none(), py::arg("score_options") = OptionMap{},
-           py::arg("delta") = py::none(), py::arg("seed") = 0,
-           py::arg("homogeneous_batch_size") = 0, py::arg("min_per_class") = 0.0,
-           py::arg("labels") = py::none(), py::arg("target_prune") = py::none())
-      .def_property_readonly(
+      .def("__init__", &construct, nb::arg("num_samples"), nb::arg("num_epochs"), nb::kw_only(),
+           nb::arg("policy") = "infobatch", nb::arg("policy_options") = Numbers{},
+           nb::arg("score") = nb::none(), nb::arg("score_options") = Numbers{},
+           nb::arg("delta") = nb::none(), nb::arg("seed") = 0,
+           nb::arg("homogeneous_batch_size") = 0, nb::arg("min_per_class") = 0.0,
+           nb::arg("labels") = nb::none(), nb::arg("target_prune") = nb::none(),
+           nb::arg("layout") = "automatic", nb::arg("remainder") = "pad",
+           nb::arg("communicator") = nb::none())
+      .def_prop_ro(
           "options", [](const Pruner& self) { return options_as_dict(self.options()); },
           "Every option, defaults filled in.")
-      .def_property_readonly("num_samples", &Pruner::num_samples)
-      .def_property_readonly(
-          "homogeneous_batch_size",
-          [](const Pruner& self) { return self.options().homogeneous_batch_size; })
-      .def_property_readonly("target_prune",
-                             [](const Pruner& self) { return self.options().target_prune; })
-      .def_property_readonly("num_epochs",
-                             [](const Pruner& self) { return self.schedule().num_epochs; })
-      .def_property_readonly(
+      .def_prop_ro("num_samples", &Pruner::num_samples)
+      .def_prop_ro("num_epochs", [](const Pruner& self) { return self.schedule().num_epochs; })
+      .def_prop_ro(
           "num_pruned_epochs",
           [](const Pruner& self) { return self.schedule().num_pruned_epochs(); },
-          "Epochs before this one are pruned; from it on they anneal.");
+          "Epochs before this one are pruned; from it on they anneal.")
+      .def_prop_ro("first_sample", &Pruner::first_sample,
+                   "The first sample that this rank keeps a score of.")
+      .def_prop_ro("num_kept", &Pruner::num_kept, "Samples that this rank keeps scores of.");
   bind_planning(pruner);
   bind_observing(pruner);
   bind_state(pruner);

@@ -1,5 +1,5 @@
 // The registry as plain Python data.
-#include <pybind11/stl.h>
+#include <nanobind/stl/string_view.h>
 
 #include <string>
 
@@ -8,14 +8,14 @@
 
 namespace tamis::python {
 
-namespace py = pybind11;
+namespace nb = nanobind;
 
 namespace {
 
-py::list describe_options(const std::vector<OptionInfo>& options) {
-  py::list all;
+nb::list describe_options(const std::vector<OptionInfo>& options) {
+  nb::list all;
   for (const OptionInfo& option : options) {
-    py::dict entry;
+    nb::dict entry;
     entry["name"] = option.name;
     entry["default"] = option.default_value;
     entry["rule"] = option.rule;
@@ -25,36 +25,49 @@ py::list describe_options(const std::vector<OptionInfo>& options) {
   return all;
 }
 
-py::dict describe_scores() {
-  py::dict all;
-  for (const ScorerInfo& info : registered_scorers()) {
-    py::dict entry;
+// {name: describe(info)} in the order of the registry.
+template <typename Infos, typename Function>
+nb::dict by_name(const Infos& infos, Function&& describe) {
+  nb::dict all;
+  for (const auto& info : infos) {
+    nb::dict entry;
     entry["summary"] = info.summary;
-    entry["options"] = describe_options(info.options);
-    all[py::str(std::string(info.name))] = entry;
+    describe(entry, info);
+    all[nb::cast(info.name)] = entry;
   }
   return all;
 }
 
-py::dict describe_policies() {
-  py::dict all;
-  for (const PolicyInfo& info : registered_policies()) {
-    py::dict entry;
-    entry["summary"] = info.summary;
+nb::dict scores() {
+  return by_name(registered_scorers(), [](nb::dict& entry, const ScorerInfo& info) {
+    entry["options"] = describe_options(info.options);
+  });
+}
+
+nb::dict policies() {
+  return by_name(registered_policies(), [](nb::dict& entry, const PolicyInfo& info) {
     entry["default_score"] = info.default_score;
     entry["options"] = describe_options(info.options);
-    all[py::str(std::string(info.name))] = entry;
-  }
-  return all;
+  });
+}
+
+nb::dict methods() {
+  return by_name(registered_methods(), [](nb::dict& entry, const MethodInfo& info) {
+    entry["policy"] = info.policy;
+    entry["score"] = info.score;
+    entry["paper"] = info.paper;
+  });
 }
 
 }  // namespace
 
-void bind_registry(py::module_& module) {
-  module.def("scores", &describe_scores,
+void bind_registry(nb::module_& module) {
+  module.def("scores", &scores,
              "The registered scores by name: summary and options (name, default, rule, help).");
-  module.def("policies", &describe_policies,
+  module.def("policies", &policies,
              "The registered policies by name: summary, default score and options.");
+  module.def("methods", &methods,
+             "The registered methods by name: summary, policy, score and paper.");
 }
 
 }  // namespace tamis::python

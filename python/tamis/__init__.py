@@ -2,8 +2,8 @@
 
 Three lines in a PyTorch training script:
 
-    handler = tamis.BLS(tamis.InfoBatch(train_set, epochs=200), alpha=0.7).proxy()
-    loader = DataLoader(handler, sampler=handler.sampler, batch_size=128, num_workers=4)
+    handler = tamis.prune(train_set, "bls-infobatch", epochs=200)
+    loader = handler.loader(batch_size=128, num_workers=4)
     ...
     loss = handler.update(loss)
 
@@ -13,43 +13,47 @@ Three lines in a PyTorch training script:
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, List
+from typing import TYPE_CHECKING, Any
 
-from ._core import EpochPlan, Pruner, __version__, policies, scores
+from ._core import EpochPlan, LossBook, Pruner, __version__, methods, policies, scores
+from ._options import Options
 
 if TYPE_CHECKING:
-    from ._missed import MissedUpdateWarning
+    from ._batches import Batch
+    from ._methods import BLR, BLS, InfoBatch, SeTa, prune
+    from ._warnings import MissedUpdateWarning, TargetWarning
     from .handler import Handler
+    from .loader import Loader, Sampler
     from .lr import ProgressLR, lr_by_progress
-    from ._methods import BLR, BLS, InfoBatch, SeTa, methods, prune
-    from ._target import TargetWarning
-    from .samplers import BatchSampler, Sampler
 
-# Imported when first asked for: these need torch.
-_LAZY = {
+# Imported when first used: these need torch.
+_NEED_TORCH = {
     "BLR": "_methods",
     "BLS": "_methods",
-    "BatchSampler": "samplers",
+    "Batch": "_batches",
     "Handler": "handler",
     "InfoBatch": "_methods",
-    "MissedUpdateWarning": "_missed",
+    "Loader": "loader",
+    "MissedUpdateWarning": "_warnings",
     "ProgressLR": "lr",
-    "Sampler": "samplers",
+    "Sampler": "loader",
     "SeTa": "_methods",
-    "TargetWarning": "_target",
+    "TargetWarning": "_warnings",
     "lr_by_progress": "lr",
-    "methods": "_methods",
     "prune": "_methods",
 }
 
 __all__ = [
     "BLR",
     "BLS",
-    "BatchSampler",
+    "Batch",
     "EpochPlan",
     "Handler",
     "InfoBatch",
+    "Loader",
+    "LossBook",
     "MissedUpdateWarning",
+    "Options",
     "ProgressLR",
     "Pruner",
     "Sampler",
@@ -65,12 +69,19 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
+    if name not in _NEED_TORCH:
         raise AttributeError(f"module tamis has no attribute {name}")
-    value = getattr(importlib.import_module(f".{_LAZY[name]}", __name__), name)
+    try:
+        module = importlib.import_module(f".{_NEED_TORCH[name]}", __name__)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        message = f"tamis.{name} needs PyTorch: pip install tamis[torch]"
+        raise ImportError(message, name="torch") from error
+    value = getattr(module, name)
     globals()[name] = value
     return value
 
 
-def __dir__() -> List[str]:
+def __dir__() -> list[str]:
     return sorted(__all__)

@@ -5,45 +5,48 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from typing import TYPE_CHECKING, Callable, List, Optional, Tuple
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import __version__, policies, scores
+from . import __version__, methods, policies, scores
 from ._core import Pruner
 
 if TYPE_CHECKING:
     from ._core import OptionInfo
 
 
-def _print_table(title: str, rows: List[Tuple[str, str]]) -> None:
-    width = max(len(name) for name, _ in rows)
+def _print_table(title: str, rows: Iterable[tuple[str, str]]) -> None:
+    listed = list(rows)
+    width = max(len(name) for name, _ in listed)
     print(f"\n{title}")
-    for name, summary in rows:
+    for name, summary in listed:
         print(f"  {name:<{width}}  {summary}")
 
 
-def _word(default: float) -> str:
-    return "first-batch-loss" if math.isnan(default) else f"{default:g}"
+def _options(options: list[OptionInfo]) -> str:
+    def word(default: float) -> str:
+        return "first-batch-loss" if math.isnan(default) else f"{default:g}"
+
+    listed = ", ".join(f"{o['name']}={word(o['default'])}" for o in options)
+    return f" ({listed})" if listed else ""
+
+
+def print_methods() -> None:
+    """Lists the registered methods, and policies and scores with their options."""
+    _print_table("Methods", ((name, info["summary"]) for name, info in methods().items()))
+    _print_table(
+        "Policies", ((n, i["summary"] + _options(i["options"])) for n, i in policies().items())
+    )
+    _print_table(
+        "Scores", ((n, i["summary"] + _options(i["options"])) for n, i in scores().items())
+    )
 
 
 def _require(holds: bool, message: str) -> None:
     if not holds:
         raise RuntimeError(message)
-
-
-def _options(options: List[OptionInfo]) -> str:
-    listed = ", ".join(f"{o['name']}={_word(o['default'])}" for o in options)
-    return f" ({listed})" if listed else ""
-
-
-def print_methods() -> None:
-    """Lists the registered policies and scores with their options."""
-    rows = [(name, i["summary"] + _options(i["options"])) for name, i in policies().items()]
-    _print_table("Policies", rows)
-    rows = [(name, i["summary"] + _options(i["options"])) for name, i in scores().items()]
-    _print_table("Scores", rows)
-    print('\nmethod= takes a policy, or one with "bls-" or "blr-" in front: bls-infobatch')
 
 
 def check_core() -> str:
@@ -54,9 +57,12 @@ def check_core() -> str:
             pruner.start_epoch(epoch)
             first, second = pruner.preview(epoch).order, pruner.preview(epoch).order
             _require(np.array_equal(first, second), f"{name}: a plan differs from itself")
-            for begin in range(0, pruner.plan_size, 50):
-                indices = pruner.planned_indices(begin, 50)
-                pruner.step(begin, 50, 1.0 + float(np.mean(indices)) / 1000)
+            plan = pruner.plan
+            assert plan is not None
+            for begin in range(0, len(plan), 50):
+                count = min(50, len(plan) - begin)
+                mean = float(np.mean(plan.samples(begin, count)))
+                pruner.observe(begin, count, 1.0 + mean / 1000)
         copy = Pruner(1000, 4, policy=name, score="batch-loss")
         copy.deserialize(pruner.serialize())
         same = np.array_equal(copy.scores, pruner.scores, equal_nan=True)
@@ -80,15 +86,12 @@ class _Numbers:
 def check_torch() -> str:
     """Every loss reaches its own batch through this torch's DataLoader."""
     import torch
-    from torch.utils.data import DataLoader
 
     from . import prune
 
     for num_workers in (0, 2):
-        handler = prune(_Numbers(100), policy="none", score="last-batch-loss", epochs=2)
-        loader = DataLoader(
-            handler, sampler=handler.sampler, batch_size=8, num_workers=num_workers
-        )
+        handler = prune(_Numbers(100), "full", epochs=2, score="last-batch-loss")
+        loader = handler.loader(batch_size=8, num_workers=num_workers)
         for _ in range(2):
             expected = np.full(100, np.nan, dtype=np.float32)
             for batch in loader:
@@ -97,7 +100,7 @@ def check_torch() -> str:
                 expected[batch.numpy()] = loss.item()
             same = np.array_equal(handler.scores, expected)
             _require(same, f"a loss reached a wrong batch with {num_workers} workers")
-    return f"torch {torch.__version__}: losses booked exactly with 0 and 2 workers"
+    return f"torch {torch.__version__}: losses attributed exactly with 0 and 2 workers"
 
 
 def run_check(name: str, check: Callable[[], str]) -> bool:
@@ -112,7 +115,7 @@ def run_check(name: str, check: Callable[[], str]) -> bool:
     return True
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     """Returns 0 if every check passed."""
     parser = argparse.ArgumentParser(
         prog="python -m tamis", description="Version, methods and self-check of tamis."

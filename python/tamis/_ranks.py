@@ -1,4 +1,4 @@
-"""The ranks of a run on torch.distributed, as the core's DistributedPruner talks to them."""
+"""The ranks of a run on torch.distributed, as the core's Pruner talks to them."""
 
 from __future__ import annotations
 
@@ -8,22 +8,19 @@ import threading
 import time
 from datetime import timedelta
 from functools import partial
-from typing import Any, Dict, List, Mapping, NoReturn, Optional, Union
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
-
-from ._core import DistributedPruner, Pruner
-
-DEFAULT_TIME_LIMIT = 30.0  # seconds
+from torch._C._distributed_c10d import TCPStore
 
 # Shares of the time limit: for a call to end, and to find out afterwards who is missing.
 _CALL_SHARE = 0.65
 _ROLL_CALL_SHARE = 0.25
 
-_OPERATIONS: Dict[str, Any] = {}
+_OPERATIONS: dict[str, Any] = {}
 
 
 def num_ranks() -> int:
@@ -31,36 +28,6 @@ def num_ranks() -> int:
     if not dist.is_available() or not dist.is_initialized():
         return 1
     return int(dist.get_world_size())
-
-
-def make_pruner(
-    settings: Mapping[str, Any],
-    *,
-    layout: str = "automatic",
-    remainder: str = "pad",
-    time_limit: float = DEFAULT_TIME_LIMIT,
-) -> Union[Pruner, DistributedPruner]:
-    """A pruner for one process, or one for all ranks if torch.distributed is initialised.
-
-    With ranks it is collective: every rank makes one, with the same settings.
-    """
-    if remainder not in ("pad", "drop"):
-        raise ValueError(f"Handler: remainder must be pad or drop, got {remainder!r}")
-    if not time_limit > 0:
-        raise ValueError(f"Handler: time_limit must be more than 0 seconds, got {time_limit!r}")
-    if num_ranks() == 1:
-        return Pruner(**settings)
-    ranks = Ranks(time_limit)
-    return DistributedPruner(
-        dict(settings),
-        rank=ranks.rank,
-        size=ranks.size,
-        reduce=ranks.reduce,
-        gather=ranks.gather,
-        time_limit=time_limit,
-        layout=layout,
-        drop_remainder=remainder == "drop",
-    )
 
 
 class Ranks:
@@ -75,7 +42,7 @@ class Ranks:
         self.rank = int(dist.get_rank())
         self.size = int(dist.get_world_size())
         self.time_limit = time_limit
-        self._group: Optional[Any] = dist.new_group(
+        self._group: Any | None = dist.new_group(
             backend="gloo", timeout=timedelta(seconds=_CALL_SHARE * time_limit)
         )
         self._store: Any = None
@@ -87,7 +54,7 @@ class Ranks:
         self._run(partial(dist.all_reduce, tensor, op=_operation(operation), group=self._group))
         return tensor.numpy()
 
-    def gather(self, own: bytes) -> List[bytes]:
+    def gather(self, own: bytes) -> list[bytes]:
         """The bytes of every rank; Gloo gathers equal lengths, so first the lengths."""
         lengths = [int(row) for row in self._gather_rows(torch.tensor([len(own)]))]
         longest = max(lengths)
@@ -96,9 +63,9 @@ class Ranks:
         padded = torch.zeros(longest, dtype=torch.uint8)
         padded[: len(own)] = torch.from_numpy(np.frombuffer(own, dtype=np.uint8).copy())
         rows = self._gather_rows(padded)
-        return [row.numpy()[:n].tobytes() for row, n in zip(rows, lengths)]
+        return [row.numpy()[:n].tobytes() for row, n in zip(rows, lengths, strict=True)]
 
-    def _gather_rows(self, own: torch.Tensor) -> List[torch.Tensor]:
+    def _gather_rows(self, own: torch.Tensor) -> list[torch.Tensor]:
         rows = [torch.empty_like(own) for _ in range(self.size)]
         self._run(partial(dist.all_gather, rows, own, group=self._group))
         return rows
@@ -141,17 +108,17 @@ class Ranks:
         if self.rank == 0:
             host = os.environ.get("MASTER_ADDR", socket.gethostname())
             port = _free_port()
-            store = dist.TCPStore(host, port, None, True, limit, wait_for_workers=False)
+            store = TCPStore(host, port, None, True, limit, wait_for_workers=False)
             place = f"{host} {port}".encode()
         host, number = self.gather(place)[0].decode().split()
         if store is None:
-            store = dist.TCPStore(host, int(number), None, False, limit, wait_for_workers=False)
+            store = TCPStore(host, int(number), None, False, limit, wait_for_workers=False)
         return store
 
 
-def call_roll(store: Any, rank: int, size: int, patience: float) -> Optional[List[int]]:
-    """The ranks that do not call it as well within `patience` seconds; None if the store is gone."""
-    answer: List[Optional[List[int]]] = []
+def call_roll(store: Any, rank: int, size: int, patience: float) -> list[int] | None:
+    """The ranks that do not call it too within `patience` seconds; None if the store is gone."""
+    answer: list[list[int] | None] = []
 
     def ask() -> None:
         deadline = time.monotonic() + patience

@@ -1,187 +1,153 @@
-"""Run: the epochs, passes and bookings of a training run; shared by a handler and its samplers."""
+"""Run: the epochs and passes of a training run; shared by a handler and its samplers."""
 
 from __future__ import annotations
 
 import math
-from functools import partial
-from types import CodeType, FrameType
-from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
-
-import numpy as np
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
 
 from . import _losses
-from ._core import DistributedPruner
-from ._loader import Caller
-from ._losses import DelayedBookings, DelayedLoss
-from ._missed import MissedUpdates
-from ._pass import Pass
-from ._target import TargetWatch
+from ._batches import find_ids
+from ._core import EpochPlan, LossBook, Pruner
+from ._warnings import MissedUpdateWarning, TargetWarning, warn
 
-_KEPT_BY_COPIES = (
-    "make_pruner",
-    "pruner",
-    "batch_size",
-    "drop_last",
-    "missed",
-    "_given_batches",
-    "_lookahead",
-    "_delayed",
-    "_target",
-)
+if TYPE_CHECKING:
+    from ._core import PassSummary
+
 _CHUNK = 1024  # samples drawn at once where it is not known how many make a batch
+_TARGET_TOLERANCE = 0.005
+
+
+@dataclass(eq=False)
+class Pass:
+    """One walk over the samples of an epoch.
+
+    Attributes:
+        is_ours: A Loader of ours hands the batches out; otherwise the loop counts in order.
+        start, end: The samples of the plan that it draws.
+        batch_size: None if it is not known; updates without ids are then refused.
+        num_seen: Losses that the pruner had seen when the pass began.
+        delivered: By delivery, up to which sample batches have been handed out; None once that is
+            not known any more.
+        is_exhausted: No more batches are handed out (in order: drawn).
+        is_doubtful: Another loop over the handler was left with a batch that had no update, or is
+            still running. Updates without ids are refused; in order, dropped.
+    """
+
+    is_ours: bool
+    plan: EpochPlan
+    start: int
+    end: int
+    batch_size: int | None
+    num_seen: int
+    delivered: int | None = None
+    is_exhausted: bool = False
+    is_doubtful: bool = False
 
 
 class Run:
-    """Decides which epoch an iteration gives, and books every loss on its batch.
+    """Decides which epoch an iteration gives, and keeps the book of its losses.
 
     Attributes:
-        make_pruner: Makes a pruner with other settings for the same ranks.
         pruner: The core's state of the run.
-        step: pruner.step, for the ordinary update.
-        current: The pass over the sampler that updates belong to.
-        batch_size: Samples per batch as given by the user or as last seen.
-        missed: The batches delivered without an update.
+        update_batch: The book's update, for a loss that comes without ids.
+        owner: The Delivery that is asking torch for a batch at this moment, or None.
+        thread: That of the loop that batches are handed out to; 0 if updates without ids are
+            refused.
+        batch: Batch size and drop_last of the last loader.
+        is_delayed: Losses are observed at a later update, once they have arrived from the device.
+        num_missed: Batches that were handed out and had no update.
     """
 
-    def __init__(
-        self,
-        make_pruner: Callable[[Mapping[str, Any]], Any],
-        settings: Mapping[str, Any],
-        *,
-        batch_size: Optional[int] = None,
-        drop_last: bool = False,
-        lookahead: Optional[int] = None,
-        delayed: bool = False,
-    ) -> None:
-        self.batch_size = batch_size
-        self.drop_last = drop_last
-        self.missed = MissedUpdates()
-        self._target = TargetWatch()
-        self._given_batches = None if batch_size is None else (batch_size, drop_last)
-        self._lookahead = lookahead
-        self._delayed = delayed
-        self.make_pruner = make_pruner
-        self.set_pruner(make_pruner(settings))
+    def __init__(self, pruner: Pruner, batch: tuple[int, bool] | None, has_ranks: bool) -> None:
+        self.batch = batch
+        self.has_ranks = has_ranks
+        self.is_delayed = False
+        self.num_missed = 0
+        self._has_warned = self._has_warned_of_target = False
+        self._attach(pruner)
 
-    def set_pruner(self, pruner: Any) -> None:
-        """Goes on where the pruner stands."""
+    def _attach(self, pruner: Pruner) -> None:
+        options = pruner.options
         self.pruner = pruner
-        self.step = pruner.step
-        self.restart_iteration()
+        self.score: str = options["score"]
+        self._homogeneous: int = options["homogeneous_batch_size"]
+        self._target: float | None = options["target_prune"]
+        self._open_book()
+        self._restart()
 
-    def restart_iteration(self) -> None:
-        """Forgets all passes; the next one starts at the pruner's position."""
-        self.current: Optional[Pass] = None
-        self._outer: List[Pass] = []  # loops around the current one
-        self._plan_token = object()  # identifies the running plan
-        self._lookaheads: Dict[CodeType, int] = {}  # of the loops seen so far
-        self._bookings = DelayedBookings()
-        self._preview: Optional[Tuple[int, int, int]] = None  # epoch, observations, size
-        self._asked_for = False  # _coming comes from set_epoch
-        self._coming = (0, 0)  # epoch and first sample of the next pass
-        self._resume: Optional[Tuple[int, int]] = None  # the same, as the loaded state has it
-        if self.pruner.epoch is not None:
-            self._resume = (self.pruner.epoch, self.pruner.position)
-            is_done = self.pruner.position >= self.pruner.plan_size
-            self._coming = (self.pruner.epoch + 1, 0) if is_done else self._resume
+    def _open_book(self) -> None:
+        self._book = LossBook(self.pruner)
+        self.update_batch = self._book.update
 
-    def __getstate__(self) -> Dict[str, Any]:
-        self.settle()
-        return {name: self.__dict__[name] for name in _KEPT_BY_COPIES}
+    def _restart(self) -> None:
+        """Goes on where the pruner stands."""
+        self._book.after_load()
+        self.owner: Any = None
+        self.thread = 0
+        self._pass: Pass | None = None
+        self._waiting: deque[tuple[_losses.DelayedLoss, Any]] = deque()
+        self._preview: tuple[int, int, int] | None = None  # epoch, losses seen, size
+        self._is_left = False  # in the last pass batches waited for their update
+        self._is_loaded = self.pruner.epoch is not None
+        self._is_asked = False  # set_epoch said what comes next
+        plan = self.pruner.plan
+        self._is_trained = plan is not None and self.pruner.position >= len(plan)
+        self._start = self.pruner.position  # of the last pass
 
-    def __setstate__(self, state: Dict[str, Any]) -> None:
+    def __getstate__(self) -> dict[str, Any]:
+        if self.has_ranks:
+            raise RuntimeError("a handler of several ranks cannot be copied; use its state_dict()")
+        self.before_save()
+        kept = ("pruner", "batch", "has_ranks", "is_delayed", "num_missed")
+        return {name: self.__dict__[name] for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.set_pruner(self.pruner)
+        self._has_warned = self._has_warned_of_target = False
+        self._attach(self.pruner)
+
+    def before_save(self) -> None:
+        self.end_pass(only_if_over=True)
+        self._skip_rest()
+        self._book.before_save()
+
+    def load(self, state: Any) -> None:
+        self.pruner.deserialize(state)
+        self._restart()
+
+    # Epochs.
+
+    @property
+    def epoch(self) -> int:
+        return self.pruner.epoch or 0
+
+    @property
+    def progress(self) -> float:
+        self._skip_rest()
+        return self.pruner.progress
+
+    def _skip_rest(self) -> None:
+        """After the last full batch an epoch with drop_last is complete."""
+        current = self._pass
+        if current is not None and self.pruner.position >= current.end:
+            self.pruner.position = len(current.plan)
 
     def set_epoch(self, epoch: int) -> None:
-        """See Sampler.set_epoch."""
+        """The next pass is over this epoch; of a loaded state's epoch, over its rest."""
         if not 0 <= epoch < self.pruner.num_epochs:
             raise ValueError(
                 f"set_epoch: epoch must be in [0, {self.pruner.num_epochs}), got {epoch}"
             )
-        saved = self._resume
-        self._coming = saved if saved is not None and saved[0] == epoch else (epoch, 0)
-        self._asked_for = True
-        if self.has_ranks:  # all ranks are here: now they can plan
+        if not (self._is_loaded and epoch == self.pruner.epoch):
+            self._finish_pass()
+            self._is_left = False
             self._start_epoch(epoch)
-
-    # Iterating.
-
-    def iterate_samples(self, caller: Caller) -> Iterator[int]:
-        """The samples of a new pass."""
-        drawn = self._start_pass(caller)
-        return self._draw_samples(drawn, self._plan_token)
-
-    def iterate_batches(self, caller: Caller) -> Iterator[List[int]]:
-        """The batches of a new pass; caller.batch_size is set."""
-        drawn = self._start_pass(caller)
-        size = caller.batch_size
-        assert size is not None
-        end = drawn.start + drawn.num_samples // size * size if caller.drop_last else drawn.size
-        return self._draw(drawn, self._plan_token, size, end)
-
-    def _draw_samples(self, drawn: Pass, token: object) -> Iterator[int]:
-        for batch in self._draw(drawn, token, drawn.batch_size or _CHUNK, drawn.size):
-            yield from batch
-
-    def _draw(self, drawn: Pass, token: object, chunk: int, end: int) -> Iterator[List[int]]:
-        try:
-            for begin in range(drawn.start, end, chunk):
-                if token is not self._plan_token:
-                    raise RuntimeError(f"sampler: an iterator of epoch {drawn.epoch} outlived it")
-                drawn.count_draw()
-                yield self.pruner.planned_indices(begin, chunk)
-            drawn.exhausted = True
-        finally:
-            drawn.source.closed = True
-
-    def _start_pass(self, caller: Caller) -> Pass:
-        batch_size: Optional[int] = caller.batch_size if caller.is_direct else None
-        drop_last = caller.drop_last
-        if batch_size is None and self._given_batches is not None:
-            batch_size, drop_last = self._given_batches
-        self._check_homogeneous(batch_size)
-        is_nested = self._suspend_or_finish(caller)
-        epoch, start = (self.epoch, 0) if is_nested else self._coming
-        self._start_epoch(epoch)
-        if not is_nested:
-            self.pruner.position = start
-        if batch_size is not None:
-            self.batch_size, self.drop_last = batch_size, drop_last
-        self.current = Pass(
-            epoch=epoch,
-            start=start,
-            size=self.pruner.plan_size,
-            batch_size=batch_size,
-            drop_last=drop_last,
-            caller=caller,
-            is_ordinary=not self._delayed and not self.pruner.needs_sample_losses,
-            lookahead=self._lookahead,
-            known_lookaheads=self._lookaheads,
-            book=self._book_planned,
-        )
-        return self.current
-
-    def _check_homogeneous(self, batch_size: Optional[int]) -> None:
-        wanted = self.pruner.homogeneous_batch_size
-        if batch_size is not None and wanted % batch_size != 0:
-            raise ValueError(
-                f"sampler: homogeneous batches are of the handler's batch_size ({wanted}), but the "
-                f"loader makes batches of {batch_size}"
-            )
-
-    def _suspend_or_finish(self, caller: Caller) -> bool:
-        """Ends the current pass, unless its loop goes on around the new one; returns True then."""
-        if self.current is not None and self.current.trained:
-            self._outer.append(self.current)
-        self.current = None
-        if self._outer:
-            around = self._outer[-1]
-            starts_over = around.source.counts_for(caller.iterator)
-            if not starts_over and not around.is_complete and around.is_in_use():
-                return True
-        self._finish()
-        return False
+            self.pruner.position = 0
+        self._is_asked = True
 
     def _start_epoch(self, epoch: int) -> None:
         if epoch >= self.pruner.num_epochs:
@@ -190,181 +156,292 @@ class Run:
                 "handler with more epochs, or call set_epoch to repeat one"
             )
         if epoch != self.pruner.epoch:
-            self._finish()
+            self._report(self._book.end_pass())  # what a loaded state kept back
             self.pruner.start_epoch(epoch)
-            self._target.check(self.pruner)
-            self._plan_token = object()
-            self._resume = None
+            self._is_loaded = False
+            self._check_target()
 
-    def _finish(self) -> None:
-        """All passes are over."""
-        for done in self._passes():
-            done.finish()
-            self._report_missed(done)
-        self._outer = []
-        self._bookings.book_all()
+    def _coming(self) -> tuple[int, int]:
+        """Epoch and first sample of the next pass."""
+        if self.pruner.epoch is None:
+            return 0, 0
+        if self._is_asked or (self._is_loaded and not self._is_trained):
+            return self.pruner.epoch, self.pruner.position
+        if self._has_trained():
+            return self.pruner.epoch + 1, 0
+        return self.pruner.epoch, self._start
 
-    def _innermost(self) -> Optional[Pass]:
-        """The current pass, after loops that ended without an update have given way."""
-        while self.current is not None and not self.current.trained and self._outer:
-            if self.current.is_in_use():
-                break
-            self.current = self._outer.pop()
-        return self.current
+    def _num_seen(self) -> int:
+        return self.pruner.num_observations + self.pruner.num_skipped_observations
 
-    def _passes(self) -> List[Pass]:
-        return self._outer if self.current is None else [*self._outer, self.current]
+    def _has_trained(self) -> bool:
+        """True if the last pass, which may go on, has had an update."""
+        current = self._pass
+        if current is None:
+            return self._is_trained
+        return self.pruner.position > current.start or self._num_seen() > current.num_seen
+
+    def _check_target(self) -> None:
+        plan = self.pruner.plan
+        if self._target is None or self._has_warned_of_target or plan is None:
+            return
+        if "lowest_reachable" not in plan.report:  # an annealing epoch
+            return
+        lowest, highest = plan.report["lowest_reachable"], plan.report["highest_reachable"]
+        if not lowest - _TARGET_TOLERANCE <= self._target <= highest + _TARGET_TOLERANCE:
+            self._has_warned_of_target = True
+            warn(
+                f"target_prune is {self._target:g}, but by the scores of epoch {plan.epoch} the "
+                f"whole run can prune only between {lowest:.3f} and {highest:.3f}",
+                TargetWarning,
+            )
+
+    # Passes.
+
+    def begin_pass(self, batch: tuple[int, bool] | None) -> Pass:
+        """Starts the pass of whoever draws: the owner, or a loader that is not ours."""
+        batch_size, drop_last = batch or (None, False)
+        if batch_size is not None and self._homogeneous % batch_size != 0:
+            raise ValueError(
+                f"sampler: homogeneous batches are of Options.batch_size, and {batch_size} does "
+                f"not divide {self._homogeneous} (batch_size times ranks)"
+            )
+        epoch, start = self._coming()
+        self._finish_pass()
+        self._start_epoch(epoch)
+        plan = self.pruner.plan
+        assert plan is not None
+        rest = len(plan) - start
+        if drop_last and batch_size is not None:
+            rest = rest // batch_size * batch_size
+        self.pruner.position = start
+        current = Pass(
+            is_ours=self.owner is not None,
+            plan=plan,
+            start=start,
+            end=start + rest,
+            batch_size=batch_size,
+            num_seen=self._num_seen(),
+            is_doubtful=self._is_left,
+        )
+        if self.owner is not None:
+            self._report(self._book.end_pass())  # what a loaded state kept back
+            self._book.begin_pass(in_order=False)
+            self.owner.current = current
+            current.delivered = start
+        elif batch_size is not None:
+            self._book.begin_pass(in_order=True)
+        if batch is not None:
+            self.batch = batch
+        self._pass, self._start = current, start
+        is_plain = batch_size is not None and not (current.is_ours and current.is_doubtful)
+        self.thread = get_ident() if is_plain else 0
+        self._is_asked = self._is_loaded = self._is_left = False
+        return current
+
+    def draw(self, current: Pass) -> Iterator[int]:
+        """The samples of a pass."""
+        is_counted = not current.is_ours and current.batch_size is not None
+        size = current.batch_size or _CHUNK
+        for begin in range(current.start, current.end, size):
+            count = min(size, current.end - begin)
+            if current is not self._pass:
+                self._doubt()
+            elif is_counted:
+                self._book.deliver(count)
+            yield from current.plan.samples(begin, count)
+        if not current.is_ours:
+            current.is_exhausted = True
+        if is_counted and current is self._pass:
+            self._book.finish_delivery()
+
+    def deliver(self, current: Pass, batch: Any, has_failed: bool) -> None:
+        """The owner of the pass hands out a batch, possibly after some that failed to load."""
+        begin = current.delivered
+        if current is not self._pass:
+            self._doubt()
+            return
+        if begin is None:
+            return
+        ids = find_ids(batch)
+        is_known = ids is not None and len(ids) > 0
+        if has_failed and not is_known:
+            current.delivered = None
+            return
+        size = current.batch_size or 1
+        # Losses that have not arrived must not look like updates that never came.
+        self.settle_waiting(wait=self.pruner.position == current.start)
+        while begin < current.end:
+            count = min(size, current.end - begin)
+            self._book.deliver(count)
+            begin += count
+            if not is_known or current.plan[begin - count] == int(ids[0]):
+                current.delivered = begin
+                return
+        current.delivered = None
+        self._book.end_pass()
+
+    def _doubt(self) -> None:
+        """A loop that is not the last to have started goes on."""
+        if self._pass is not None:
+            self._pass.is_doubtful = True
+            if self._pass.is_ours:
+                self.thread = 0
+
+    def finish_delivery(self, current: Pass) -> None:
+        """The owner of the pass has handed out every batch; ids may still come."""
+        if current is self._pass:
+            self.settle_waiting(wait=True)
+            self.thread = 0
+            current.is_exhausted = True
+            if self._has_trained() and self._book.in_pass:
+                self._book.finish_delivery()
+
+    def _finish_pass(self) -> None:
+        current = self._pass
+        if current is None:
+            return
+        self.settle_waiting(wait=True)
+        has_trained = self._has_trained()
+        if current.is_doubtful and not current.is_ours:
+            self._open_book()  # forgets the losses
+            self.num_missed += math.ceil((current.end - current.start) / (current.batch_size or 1))
+        else:
+            is_open = current.is_ours and not current.is_exhausted
+            waits = is_open and self.pruner.position < (current.delivered or 0)
+            summary = self._book.end_pass()
+            if has_trained:
+                self._is_left = waits or summary["dropped"]
+                self._report(summary)
+            else:  # a look at the first batch is no harm: the next pass begins with it, too
+                self._is_left = waits and summary["num_batches"] > 1
+        if not has_trained:
+            self.pruner.position = current.start
+        self._is_trained, self._pass, self.thread = has_trained, None, 0
+
+    def _report(self, summary: PassSummary) -> None:
+        self.num_missed += summary["num_missed"]
+        if summary["warning"] and not self._has_warned:
+            self._has_warned = True
+            warn(summary["warning"], MissedUpdateWarning)
+
+    def end_pass(self, only_if_over: bool = False) -> None:
+        """Observes what a pass in order has kept back, now rather than when the next one begins."""
+        self.settle_waiting(wait=True)
+        if not only_if_over or (self._pass is not None and self._is_over(self._pass)):
+            self._finish_pass()
+            self._is_left = False
 
     def settle(self) -> None:
-        """Books all losses that are waiting, as far as it is known where they belong."""
-        for running in self._passes():
-            if running.can_finish:
-                running.finish()
-            else:
-                running.settle(final=False)
-            self._report_missed(running)
-        self._bookings.book_all()
+        """Observes all losses that are waiting, as far as it is certain where they belong."""
+        self.settle_waiting(wait=True)
+        current = self._pass
+        if current is not None and not current.is_ours and self._is_over(current):
+            self._finish_pass()
+
+    def _is_over(self, current: Pass) -> bool:
+        """True if no batch is to come and, in order, every one has had its update."""
+        is_in_order = not current.is_ours and current.batch_size is not None
+        has_all = not is_in_order or self.pruner.position >= len(current.plan)
+        return current.is_exhausted and has_all
 
     # Lengths.
 
-    @property
-    def has_ranks(self) -> bool:
-        """True if the run is shared with other processes."""
-        return isinstance(self.pruner, DistributedPruner)
+    def _shown(self) -> tuple[int, int]:
+        """Epoch and position of the running pass, or of the coming one if none is running."""
+        self.settle()
+        current = self._pass
+        if current is not None and not self._is_asked and not self._is_over(current):
+            return self.epoch, self.pruner.position
+        epoch, start = self._coming()
+        return (epoch, start) if epoch < self.pruner.num_epochs else (self.epoch, 0)
 
-    @property
-    def epoch(self) -> int:
-        return self.pruner.epoch or 0
-
-    def shown_epoch(self) -> Tuple[int, int]:
-        """Epoch and first sample of the running pass, or of the coming one if none is running."""
-        current = self._innermost()
-        if current is not None and current.trained and not self._asked_for and current.is_in_use():
-            return current.epoch, current.start
-        if self._coming[0] >= self.pruner.num_epochs:
-            return self.epoch, 0
-        return self._coming
-
-    def plan_size(self, epoch: int) -> int:
-        """Samples of an epoch: of its plan if it is running, else as it would be planned now."""
-        if epoch == self.pruner.epoch:
-            return int(self.pruner.plan_size)
+    def _plan_size(self, epoch: int) -> int:
+        plan = self.pruner.plan
+        if plan is not None and epoch == plan.epoch:
+            return len(plan)
         if self.has_ranks:
             # TypeError: progress bars and list() then do without.
             raise TypeError(
                 f"the length of epoch {epoch} is not known before all ranks start it; call "
                 "set_epoch on every rank first"
             )
-        self.settle()
-        observed = self.pruner.num_observations
-        if self._preview is None or self._preview[:2] != (epoch, observed):
-            self._preview = (epoch, observed, len(self.pruner.preview(epoch)))
+        seen = self._num_seen()
+        if self._preview is None or self._preview[:2] != (epoch, seen):
+            self._preview = (epoch, seen, len(self.pruner.preview(epoch)))
         return self._preview[2]
 
-    def num_shown_samples(self) -> int:
-        epoch, start = self.shown_epoch()
-        return self.plan_size(epoch) - start
+    def num_samples(self) -> int:
+        """Of the whole current epoch."""
+        return self._plan_size(self._shown()[0])
 
-    def num_shown_batches(self) -> int:
-        if self.batch_size is None:
+    def num_batches(self, is_rest: bool) -> int:
+        """Of the whole current epoch, or of its rest."""
+        if self.batch is None:
             raise RuntimeError(
-                "steps_in_epoch: the batch size is not known before the first iteration; pass "
-                "batch_size= to the handler"
+                "the batch size is not known yet: make the loader with handler.loader(B), or pass "
+                "options=tamis.Options(batch_size=B)"
             )
-        size = self.plan_size(self.shown_epoch()[0])
-        return size // self.batch_size if self.drop_last else math.ceil(size / self.batch_size)
+        epoch, position = self._shown()
+        size = self._plan_size(epoch) - (position if is_rest else 0)
+        batch_size, drop_last = self.batch
+        return size // batch_size if drop_last else math.ceil(size / batch_size)
 
     # Updates.
 
-    def update(self, loss: Any, indices: Any, frame: FrameType) -> Any:
-        """Any update but the ordinary one that Handler.update does itself."""
-        num_dimensions = _losses.check(loss)
-        if indices is not None:
-            return self._update_at(loss, num_dimensions, indices, frame)
-        current = self._pass_of_update()
-        batch, begin = current.locate(frame)
-        assert current.batch_size is not None
-        count = min(current.batch_size, current.size - begin)
-        _losses.check_count(loss, num_dimensions, count, self.pruner)
-        self._bookings.book_arrived()
-        self._mark_trained(current)
-        current.record(batch, _losses.start_copy(loss) if self._delayed else _losses.to_host(loss))
-        self._set_position(current, batch, begin + count)
-        self._report_missed(current)
-        if num_dimensions == 0:
-            weight = self.pruner.mean_weight_planned(begin, count)
-            return _losses.apply_mean_weight(loss, weight)
-        return _losses.apply_weights(loss, self.pruner.weights_planned(begin, count))
-
-    def _pass_of_update(self) -> Pass:
-        current = self._innermost()
-        reason = "no batch of this handler's sampler has been delivered"
-        if current is not None:
-            refusal = current.refusal()
-            if refusal is None:
-                return current
-            reason = refusal
-        raise RuntimeError(
-            f"update: {reason}. Pass sampler=handler.sampler (with batch_size=) or batch_sampler="
-            "handler.batch_sampler(...) to the DataLoader; or give the samples of the batch with "
-            "update(loss, indices=...); or, if a batch sampler of your own takes the samples in "
-            "order, pass its batch_size= to the handler"
-        )
-
-    def _update_at(self, loss: Any, num_dimensions: int, indices: Any, frame: FrameType) -> Any:
-        chosen = _losses.to_indices(indices)
-        _losses.check_count(loss, num_dimensions, len(chosen), self.pruner)
-        if self.pruner.epoch is None:
-            self._start_epoch(0)
-        weights = self.pruner.weights_of(chosen)
-        self._bookings.book_arrived()
-        if self._delayed:
-            book = partial(self.pruner.observe, chosen.copy())
-            self._bookings.add(_losses.start_copy(loss), book)
+    def weigh(self, loss: Any, ids: Any) -> Any:
+        """Takes a loss; returns the mean weight of its batch, or one weight per sample."""
+        _losses.check(loss)
+        if ids is not None:
+            ids = _losses.to_ids(ids)
+            if self.pruner.epoch is None:
+                self._start_epoch(0)
         else:
-            self.pruner.observe(chosen, _losses.to_host(loss))
-        self._count_explicit(len(chosen), frame)
-        if num_dimensions == 0:
-            mean = float(weights.mean(dtype=np.float64)) if len(weights) > 0 else 1.0
-            return _losses.apply_mean_weight(loss, mean)
-        return _losses.apply_weights(loss, weights)
+            self._check_plain()
+        if self.is_delayed and (ids is not None or (self._pass and self._pass.is_ours)):
+            return self._delay(loss, ids)
+        value = _losses.to_host(loss)
+        return self.update_batch(value) if ids is None else self._book.update_samples(ids, value)
 
-    def _count_explicit(self, num_samples: int, frame: FrameType) -> None:
-        """Moves the position past a batch that was booked by its indices."""
-        current = self._innermost()
-        if current is None or current.num_delivered == 0:
-            return
-        self._mark_trained(current)
-        if current.refusal() is None:
-            batch, begin = current.locate(frame)
-            assert current.batch_size is not None
-            current.record(batch, None)
-            self._set_position(current, batch, min(begin + current.batch_size, current.size))
-            self._report_missed(current)
-        else:
-            current.trained = True
-            current.is_counted = False
-            position = self.pruner.position + num_samples
-            self.pruner.position = min(position, self.pruner.plan_size)
+    def _check_plain(self) -> None:
+        """Raises RuntimeError if a loss without ids cannot have a batch."""
+        current = self._pass
+        if current is not None and current.is_ours and current.is_doubtful:
+            raise RuntimeError(
+                "update: another loop over this handler was left with a batch that had no update, "
+                "or is still running, so it is not certain which of them this loss comes from. "
+                "Call handler.set_epoch(...) before each loop, or update(loss, batch)"
+            )
+        if current is None or (current.is_ours and self.thread == 0):
+            raise RuntimeError(
+                "update: no loop over this handler's samples is running, so this loss has no "
+                "batch. Iterate over handler.loader(B), or call update(loss, batch) with its batch"
+            )
+        if current.batch_size is None:
+            raise RuntimeError(
+                "update: the batch size of the loader is not known, so updates cannot be counted. "
+                "Use handler.loader(B), or batch_sampler=handler.batch_sampler(B), or make the "
+                "handler with options=tamis.Options(batch_size=B)"
+            )
+        if current.is_ours and get_ident() != self.thread:
+            raise RuntimeError(
+                "update: another thread iterates over the loader, so the batch handed out last "
+                "need not be the one of this loss; call update(loss, batch)"
+            )
 
-    def _mark_trained(self, current: Pass) -> None:
-        if not current.trained:
-            self._coming = (current.epoch + 1, 0)
-            self._resume = None
-            self._asked_for = False
+    def _delay(self, loss: Any, ids: Any) -> Any:
+        """The weights now, the loss at a later update."""
+        self.settle_waiting(wait=False)
+        plan = self.pruner.plan
+        assert plan is not None
+        if ids is None:
+            ids = plan.samples(*self._book.next_batch())
+        weights = plan.weights_of(ids)
+        self._waiting.append((_losses.DelayedLoss(loss), ids))
+        return float(weights.mean(dtype="float64")) if loss.ndim == 0 else weights
 
-    def _set_position(self, current: Pass, batch: int, end: int) -> None:
-        # The samples that drop_last leaves out belong to no batch: the epoch ends without them.
-        is_last = batch == current.num_batches - 1
-        self.pruner.position = current.size if is_last else end
-
-    def _book_planned(self, begin: int, count: int, loss: Any) -> None:
-        if isinstance(loss, DelayedLoss):
-            self._bookings.add(loss, partial(self.pruner.observe_planned, begin, count))
-        else:
-            self.pruner.observe_planned(begin, count, loss)
-
-    def _report_missed(self, current: Pass) -> None:
-        num_new = current.num_missed - current.num_missed_reported
-        current.num_missed_reported += num_new
-        self.missed.add(num_new, current.epoch)
+    def settle_waiting(self, wait: bool) -> None:
+        """Observes the losses that have arrived; with `wait` all of them."""
+        while self._waiting and (wait or self._waiting[0][0].has_arrived()):
+            loss, ids = self._waiting.popleft()
+            self._book.update_samples(ids, loss.get())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional, Tuple
+from typing import Any
 
 from .handler import Handler
 
@@ -14,7 +14,7 @@ class ProgressLR:
     Has no state of its own: save and load the scheduler as usual.
     """
 
-    def __init__(self, scheduler: Any, handler: Handler, total_steps: Optional[int] = None) -> None:
+    def __init__(self, scheduler: Any, handler: Handler, total_steps: int | None = None) -> None:
         self.scheduler = scheduler
         self._handler = handler
         self._total_steps, self._last_step = _length(scheduler, total_steps)
@@ -27,9 +27,7 @@ class ProgressLR:
             self.scheduler.step()
 
 
-def lr_by_progress(
-    scheduler: Any, handler: Handler, total_steps: Optional[int] = None
-) -> ProgressLR:
+def lr_by_progress(scheduler: Any, handler: Handler, total_steps: int | None = None) -> ProgressLR:
     """Makes a scheduler follow the run: it ends exactly at the end of the last epoch.
 
     How many steps a pruned run has is not known before its end. So the scheduler is made for any
@@ -51,7 +49,7 @@ def lr_by_progress(
     return ProgressLR(scheduler, handler, total_steps)
 
 
-def _length(scheduler: Any, total_steps: Optional[int]) -> Tuple[int, int]:
+def _length(scheduler: Any, total_steps: int | None) -> tuple[int, int]:
     """The scheduler's length in steps, and the last step that it can take."""
     if not hasattr(scheduler, "last_epoch") or hasattr(scheduler, "num_bad_epochs"):
         raise TypeError(f"lr_by_progress: scheduler must count steps, got {type(scheduler)}")

@@ -2,13 +2,15 @@
 
 import random
 import warnings
+from dataclasses import fields
 
 import numpy as np
 import pytest
-import torch
-
 import tamis
+import torch
 from support import IndexDataset
+
+OPTIONS = {field.name for field in fields(tamis.Options)}
 
 
 @pytest.fixture(autouse=True)
@@ -36,10 +38,12 @@ def missed_updates_are_errors():
 
 @pytest.fixture
 def make_handler():
-    """BLS-InfoBatch over a data set whose losses are known."""
+    """BLS-InfoBatch over a data set whose losses are known; batches of 8 unless said otherwise."""
 
     def make(size=103, epochs=4, dataset=None, **options):
         data = IndexDataset(size) if dataset is None else dataset
-        return tamis.prune(data, "bls-infobatch", epochs=epochs, **options)
+        rare = {name: options.pop(name) for name in list(options) if name in OPTIONS}
+        chosen = tamis.Options(**{"batch_size": 8, **rare})
+        return tamis.prune(data, "bls-infobatch", epochs=epochs, options=chosen, **options)
 
     return make

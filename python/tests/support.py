@@ -6,11 +6,22 @@ exactly which scores must come out.
 
 from __future__ import annotations
 
+import pathlib
+
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
 ALPHA = 0.7
+REPOSITORY = pathlib.Path(__file__).parents[2]
+EXAMPLES = REPOSITORY / "examples" / "python"
+MODES = ("loader", "sampler", "batch_sampler")
+LOADERS = {
+    "0 workers": {},
+    "2 workers": {"num_workers": 2},
+    "persistent": {"num_workers": 2, "persistent_workers": True},
+    "deep prefetch": {"num_workers": 2, "prefetch_factor": 9},  # more than an epoch has
+}
 
 
 class IndexDataset(Dataset):
@@ -71,8 +82,7 @@ def assert_scores(handler, expected):
 
 def plain_wrapper(loader):
     """A progress bar, say."""
-    for batch in loader:
-        yield batch
+    yield from loader
 
 
 def one_ahead(loader):
@@ -106,6 +116,27 @@ def three_ahead(loader):
     yield from queue
 
 
+def windows(loader):
+    """HF Trainer's pattern: four batches are drawn before the first of them is trained on."""
+    window = []
+    for batch in loader:
+        window.append(batch)
+        if len(window) == 4:
+            yield from window
+            window = []
+    yield from window
+
+
+def bare(loader):
+    return loader
+
+
+WRAPPERS = {
+    function.__name__: function
+    for function in (bare, plain_wrapper, one_ahead, one_ahead_released, three_ahead, windows)
+}
+
+
 def indices_of(batch):
     """The indices in a batch of IndexDataset, whatever the collate function made of it."""
     if isinstance(batch, dict):
@@ -113,8 +144,11 @@ def indices_of(batch):
     return [int(i) for i in batch[0]]
 
 
-def train_epoch(handler, batches, expected, skip=(), stop=None):
-    """Trains on what comes, and books the same by hand. Returns the number of batches."""
+def train_epoch(handler, batches, expected, skip=(), stop=None, by_ids=False):
+    """Trains on what comes, and does the same by hand. Returns the number of batches.
+
+    Without `expected` nothing is checked: the losses will be dropped.
+    """
     count = 0
     for step, batch in enumerate(batches):
         if stop is not None and step == stop:
@@ -125,17 +159,26 @@ def train_epoch(handler, batches, expected, skip=(), stop=None):
         indices = indices_of(batch)
         loss = batch_loss(indices)
         weight = handler.weights[indices].mean(dtype=np.float64)
-        weighted = handler.update(loss)
-        expected.observe(indices, loss)
-        torch.testing.assert_close(weighted, loss * weight)
+        weighted = handler.update(loss, batch) if by_ids else handler.update(loss)
+        if expected is not None:
+            expected.observe(indices, loss)
+            torch.testing.assert_close(weighted, loss * weight)
     return count
 
 
-def make_loader(handler, mode="sampler", batch_size=8, drop_last=False, **options):
+def make_loader(handler, mode="loader", batch_size=8, drop_last=False, **options):
+    """Our loader, or a DataLoader of the user's own that draws from us."""
+    if mode == "loader":
+        return handler.loader(batch_size, drop_last=drop_last, **options)
     if mode == "sampler":
-        return DataLoader(
-            handler, sampler=handler.sampler, batch_size=batch_size, drop_last=drop_last, **options
-        )
+        options.update(sampler=handler.sampler, batch_size=batch_size, drop_last=drop_last)
+    else:
+        options.update(batch_sampler=handler.batch_sampler(batch_size, drop_last))
+    return DataLoader(handler.data, **options)
+
+
+def rebuild(loader, **options):
+    """What frameworks make of a loader: a plain DataLoader of its parts."""
     return DataLoader(
-        handler, batch_sampler=handler.batch_sampler(batch_size, drop_last), **options
+        loader.dataset, batch_sampler=loader.batch_sampler, collate_fn=loader.collate_fn, **options
     )

@@ -27,12 +27,11 @@ import random
 
 import numpy as np
 import pytest
-import torch
-from torch.utils.data import DataLoader
-
 import support
 import tamis
+import torch
 from support import ExpectedScores, IndexDataset, assert_scores, make_loader, train_epoch
+from torch.utils.data import DataLoader
 
 
 @pytest.mark.parametrize("epochs", [1, 2, 3, 7, 16, 100, 200, 300])
@@ -44,10 +43,10 @@ def test_weights_are_1_in_annealing_for_any_number_of_epochs(epochs):
         assert pruner.plan.pruning == is_pruned
         if epoch > 0:
             assert (pruner.plan.weights.max() == 2.0) == is_pruned
-            assert (pruner.plan_size == 64) == (not is_pruned)
-        for begin in range(0, pruner.plan_size, 8):
-            batch = pruner.planned_indices(begin, 8)
-            pruner.observe_planned(begin, 8, float(np.mean(batch)))
+            assert (len(pruner.plan) == 64) == (not is_pruned)
+        for begin in range(0, len(pruner.plan), 8):
+            count = min(8, len(pruner.plan) - begin)
+            pruner.observe(begin, count, float(np.mean(pruner.plan.samples(begin, count))))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
@@ -55,7 +54,7 @@ def test_indices_are_exact_beyond_2_to_the_24_and_for_half_precision_losses(dtyp
     size = 2**24 + 8
     handler = tamis.prune(range(size), "bls-infobatch", epochs=1)
     chosen = [2**24 + 1, 257, 2**24 + 3]
-    handler.update(torch.tensor(1.5, dtype=dtype), indices=torch.tensor(chosen))
+    handler.update(torch.tensor(1.5, dtype=dtype), ids=torch.tensor(chosen))
     assert np.flatnonzero(~np.isnan(handler.scores)).tolist() == sorted(chosen)
 
 
@@ -64,7 +63,7 @@ def test_a_lookahead_loader_does_not_shift_the_scores(make_handler, wrap):
     handler = make_handler()
     expected = ExpectedScores(len(handler))
     for _ in range(4):
-        train_epoch(handler, wrap(make_loader(handler, num_workers=2)), expected)
+        train_epoch(handler, wrap(make_loader(handler, num_workers=2)), expected, by_ids=True)
     assert_scores(handler, expected)
 
 
@@ -165,9 +164,9 @@ def test_constant_scores_prune_nothing(value):
 
 
 def test_unscored_samples_are_kept_and_do_not_count_in_the_mean():
-    handler = tamis.prune(IndexDataset(100), policy="infobatch", score="last-batch-loss", epochs=8)
+    handler = tamis.prune(IndexDataset(100), "infobatch", score="last-batch-loss", epochs=8)
     for i in range(50):
-        handler.update(torch.tensor(10.0 + i), indices=[i])
+        handler.update(torch.tensor(10.0 + i), ids=[i])
     handler.set_epoch(1)
     kept = set(handler.sampler)
     assert set(range(50, 100)) <= kept  # never seen
@@ -187,11 +186,9 @@ def test_iterating_again_does_not_advance_the_epoch(make_handler):
 
 @pytest.mark.parametrize("distinct", [1, 2, 4])
 def test_fewer_distinct_scores_than_groups_make_fewer_groups(distinct):
-    handler = tamis.prune(
-        IndexDataset(100), policy="seta", score="last-batch-loss", epochs=8, groups=5
-    )
+    handler = tamis.prune(IndexDataset(100), "seta", score="last-batch-loss", epochs=8, groups=5)
     for i in range(100):
-        handler.update(torch.tensor(float(i % distinct)), indices=[i])
+        handler.update(torch.tensor(float(i % distinct)), ids=[i])
     for epoch in range(1, 6):
         handler.set_epoch(epoch)
         assert len(list(handler.sampler)) > 0
@@ -201,8 +198,8 @@ def test_fewer_distinct_scores_than_groups_make_fewer_groups(distinct):
 
 
 def collate_pairs(samples):
-    index, value = zip(*samples)
-    return {"index": torch.tensor(index), "pair": list(zip(index, value))}
+    index, value = zip(*samples, strict=True)
+    return {"index": torch.tensor(index), "pair": list(zip(index, value, strict=True))}
 
 
 def test_a_custom_collate_function_gets_the_users_own_samples(make_handler):

@@ -1,5 +1,6 @@
 """The native module: arrays of every library, views, errors and the GIL."""
 
+import os
 import pickle
 import subprocess
 import sys
@@ -9,8 +10,7 @@ import time
 import numpy as np
 import pytest
 import torch
-
-from tamis import EpochPlan, Pruner, policies, scores
+from tamis import EpochPlan, LossBook, Pruner, policies, scores
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ INDEX_KINDS = {
 
 @pytest.mark.parametrize("kind", INDEX_KINDS)
 def test_indices_of_every_kind_are_taken(pruner, kind):
-    assert pruner.observe(INDEX_KINDS[kind]([3, 1, 99]), 2.0)
+    assert pruner.observe_samples(INDEX_KINDS[kind]([3, 1, 99]), 2.0)
     assert np.flatnonzero(~np.isnan(pruner.scores)).tolist() == [1, 3, 99]
 
 
@@ -68,7 +68,7 @@ def test_indices_of_every_kind_are_taken(pruner, kind):
     ],
 )
 def test_losses_of_every_kind_are_taken(pruner, losses):
-    pruner.observe([0, 1, 2], losses)
+    pruner.observe_samples([0, 1, 2], losses)
     assert pruner.scores[:3].tolist() == [3.0, 3.0, 3.0]
 
 
@@ -80,7 +80,7 @@ def test_losses_of_every_kind_are_taken(pruner, losses):
         ([[1]], 1.0, ValueError, "one dimension, got 2"),
         ([100], 1.0, IndexError, r"index must be in \[0, 100\), got 100"),
         ([-1], 1.0, IndexError, "got -1"),
-        ([], 1.0, ValueError, "must not be empty"),
+        ([], 1.0, ValueError, "at least one sample"),
         ([1, 2], [1.0], ValueError, r"as many as indices \(2\), got 1"),
         ([1], [[1.0]], ValueError, "2 dimensions"),
         ([1], "loss", TypeError, "real number"),
@@ -89,7 +89,7 @@ def test_losses_of_every_kind_are_taken(pruner, losses):
 )
 def test_wrong_arrays_are_refused_by_name(pruner, indices, loss, error, message):
     with pytest.raises(error, match=message):
-        pruner.observe(indices, loss)
+        pruner.observe_samples(indices, loss)
     assert pruner.num_observations == 0
 
 
@@ -110,7 +110,7 @@ def test_a_plan_tells_what_it_keeps_and_why():
     pruner = Pruner(100, 8, score="last-batch-loss")
     pruner.start_epoch(0)
     for i in range(100):
-        pruner.observe([i], float(i))
+        pruner.observe_samples([i], float(i))
     plan = pruner.preview(1)
     assert plan.epoch == 1 and plan.pruning and plan.num_samples == 100
     assert plan.kept.sum() == len(plan) == 75
@@ -119,13 +119,15 @@ def test_a_plan_tells_what_it_keeps_and_why():
     assert (plan.weights[50:] == 1).all()
     assert plan.report["num_below"] == 50
     assert plan.num_batches(8) == 10 and plan.num_batches(8, drop_last=True) == 9
-    assert plan.mean_weight([50, 51]) == 1.0
+    assert plan.mean_weight_of([50, 51]) == 1.0
+    assert plan.num_selected == 75 and plan.num_pruned == 25
+    assert not plan.is_padding(0)
 
 
 def test_a_plan_of_seta_tells_its_groups_and_its_window():
     pruner = Pruner(100, 8, policy="seta", score="last-batch-loss")
     for i in range(100):
-        pruner.observe([i], float(i))
+        pruner.observe_samples([i], float(i))
     report = pruner.preview(1).report
     assert sum(group["size"] for group in report["groups"]) == 90
     assert (report["window_begin"], report["window_end"]) == (1, 5)
@@ -133,57 +135,70 @@ def test_a_plan_of_seta_tells_its_groups_and_its_window():
     assert centers == sorted(centers)
 
 
-def test_a_step_books_moves_on_and_tells_the_weight(pruner):
+def test_batches_are_addressed_by_their_place_in_the_plan(pruner):
     for begin in range(0, 100, 10):
-        pruner.step(begin, 10, float(begin))
-    assert pruner.position == 100
+        assert pruner.observe(begin, 10, float(begin))
     pruner.start_epoch(1)
-    batch = pruner.planned_indices(0, 10)
-    weights = pruner.weights_of(batch)
-    assert pruner.step(0, 10, 1.0) == pytest.approx(weights.mean())
-    assert pruner.mean_weight_planned(0, 10) == pytest.approx(weights.mean())
-    assert pruner.weights_planned(0, 10).tolist() == weights.tolist()
-    assert pruner.position == 10
-    assert pruner.planned_indices(pruner.plan_size - 3, 10) == pruner.plan.order[-3:].tolist()
-    with pytest.raises(IndexError, match="begin must be in"):
-        pruner.planned_indices(pruner.plan_size + 1, 1)
+    plan = pruner.plan
+    batch = plan.samples(0, 10)
+    assert batch == [plan[j] for j in range(10)] == plan.order[:10].tolist()
+    weights = plan.weights_of(batch)
+    assert plan.weights_at(0, 10).tolist() == weights.tolist()
+    assert plan.mean_weight(0, 10) == plan.mean_weight_of(batch) == pytest.approx(weights.mean())
+    pruner.observe(0, 10, np.arange(10, dtype=np.float32))
+    assert pruner.num_observations == 11
+    for wrong in (lambda: plan.samples(len(plan) - 1, 2), lambda: plan[len(plan)]):
+        with pytest.raises(IndexError):
+            wrong()
+    with pytest.raises(IndexError):
+        pruner.observe(len(plan) - 1, 2, 1.0)
+    with pytest.raises(ValueError, match="got 3"):
+        pruner.observe(0, 2, [1.0, 2.0, 3.0])
 
 
-def test_a_step_with_wrong_arguments_is_refused(pruner):
-    for arguments, error in (
-        ((0, 10), TypeError),
-        ((0.5, 10, 1.0), TypeError),
-        ((-1, 10, 1.0), OverflowError),
-        ((0, 10, "1.0"), TypeError),
-        ((101, 10, 1.0), IndexError),
-        ((100, 10, 1.0), ValueError),  # no sample is left
-    ):
-        with pytest.raises(error):
-            pruner.step(*arguments)
-    with pytest.raises(ValueError, match="needs one loss per sample"):
-        sample_loss = Pruner(10, 2)
-        sample_loss.start_epoch(0)
-        sample_loss.step(0, 5, 1.0)
-    assert pruner.num_observations == 0
+def test_a_book_observes_tells_the_weights_and_moves_on(pruner):
+    book = LossBook(pruner)
+    book.begin_pass(in_order=False)
+    with pytest.raises(RuntimeError, match="update"):
+        book.update(1.0)
+    for begin in range(0, 100, 10):
+        book.deliver(10)
+        assert book.update(float(begin)) == 1.0
+        assert pruner.position == begin + 10
+    assert book.end_pass()["num_missed"] == 0
+    pruner.start_epoch(1)
+    plan = pruner.plan
+    book.begin_pass(in_order=True)
+    book.deliver(8)
+    np.testing.assert_array_equal(book.update(np.ones(8, np.float32)), plan.weights_at(0, 8))
+    assert pruner.num_observations == 10  # kept back
+    samples = plan.samples(0, 8)
+    assert book.update_samples(samples, 1.0) == plan.mean_weight(0, 8)
+    summary = book.end_pass()
+    assert (summary["num_batches"], summary["num_updates"], summary["warning"]) == (1, 1, "")
+    assert pruner.num_observations == 12
 
 
-def test_a_step_function_keeps_its_pruner_alive():
+def test_a_book_keeps_its_pruner_alive():
     pruner = Pruner(100, 4, score="batch-loss")
     pruner.start_epoch(0)
-    step = pruner.step
+    book = LossBook(pruner)
     del pruner
-    assert step(0, 10, 1.0) == 1.0
+    book.begin_pass(in_order=False)
+    book.deliver(10)
+    assert book.update(1.0) == 1.0
 
 
 def test_before_the_first_epoch_there_is_no_plan():
     pruner = Pruner(100, 4)
-    assert pruner.plan is None and pruner.epoch is None and pruner.plan_size == 0
-    with pytest.raises(RuntimeError, match="start_epoch"):
-        pruner.planned_indices(0, 1)
+    assert pruner.plan is None and pruner.epoch is None
+    with pytest.raises(RuntimeError, match="epoch"):
+        pruner.observe(0, 1, 1.0)
 
 
 def test_the_state_can_be_saved_loaded_and_pickled(pruner, tmp_path):
-    pruner.step(0, 10, 3.0)
+    pruner.observe(0, 10, 3.0)
+    pruner.position = 10
     path = tmp_path / "state.safetensors"
     pruner.save(path)
     copies = [Pruner.from_file(str(path)), pickle.loads(pickle.dumps(pruner))]
@@ -237,11 +252,17 @@ def test_the_core_does_not_need_torch():
         "import tamis\n"
         "pruner = tamis.Pruner(10, 2, score='batch-loss')\n"
         "pruner.start_epoch(0)\n"
-        "pruner.observe([1, 2], 1.5)\n"
+        "pruner.observe_samples([1, 2], 1.5)\n"
         "try:\n"
         "    tamis.prune\n"
-        "except ImportError:\n"
-        "    print('without torch')\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert result.stdout == "without torch\n", result.stderr
+    path = os.pathsep.join(sys.path)
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, PYTHONPATH=path),
+    )
+    assert result.stdout == "tamis.prune needs PyTorch: pip install tamis[torch]\n", result.stderr

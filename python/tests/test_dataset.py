@@ -1,39 +1,32 @@
-"""The handler takes the place of the data set."""
+"""handler.data is the data set as loaders see it."""
 
 import pytest
-import torch
-from torch.utils.data import Dataset, IterableDataset, TensorDataset
-
 import tamis
+import torch
 from support import BatchedIndexDataset, IndexDataset, make_loader
+from torch.utils.data import Dataset, IterableDataset, Subset, TensorDataset
 
 
-def test_length_and_items_are_those_of_the_data_set(make_handler):
-    handler = make_handler(20)
-    assert len(handler) == 20
-    assert handler[3] == handler.dataset[3]
-    assert isinstance(handler, Dataset)
-
-
-def test_attributes_fall_through_to_the_data_set(make_handler):
-    handler = make_handler(20)
-    assert handler.classes == ["easy", "hard"]
-    handler.classes = ["one"]
-    assert handler.dataset.classes == ["one"]
-    handler.my_note = "mine"
-    assert not hasattr(handler.dataset, "my_note")
+def test_length_items_and_attributes_are_those_of_the_data_set(make_handler):
+    data = make_handler(20).data
+    assert len(data) == 20
+    assert data[3] == data.dataset[3]
+    assert data.classes == ["easy", "hard"]
+    assert isinstance(data, Dataset)
     with pytest.raises(AttributeError, match="nothing_of_the_kind"):
-        handler.nothing_of_the_kind
-    with pytest.raises(AttributeError):
-        handler.scores = 1
+        data.nothing_of_the_kind  # noqa: B018
 
 
-def test_batched_fetching_is_there_only_if_the_data_set_has_it(make_handler):
-    assert not hasattr(make_handler(20), "__getitems__")
-    assert hasattr(make_handler(dataset=BatchedIndexDataset(20)), "__getitems__")
+@pytest.mark.parametrize("kind", [IndexDataset, BatchedIndexDataset])
+def test_batches_know_their_ids_before_and_after_collation(make_handler, kind):
+    data = make_handler(dataset=kind(20)).data
+    samples = data.__getitems__([3, 1])
+    assert list(samples) == [data[3], data[1]]
+    assert samples.ids == [3, 1]
+    assert Subset(data, [5, 6, 7]).__getitems__([2, 0]).ids == [7, 5]
 
 
-def test_sequences_and_tensor_data_sets_can_be_wrapped():
+def test_sequences_and_tensor_data_sets_can_be_pruned():
     for data in (list("abcdefgh"), range(8), TensorDataset(torch.arange(8))):
         handler = tamis.prune(data, "bls-infobatch", epochs=1)
         assert len(next(iter(make_loader(handler)))) in (1, 8)
@@ -54,15 +47,22 @@ def test_what_is_not_a_map_style_data_set_is_refused():
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"epochs": 0}, "epochs must be a whole number of at least 1, got 0"),
-        ({"epochs": 1.5}, "epochs must be a whole number"),
-        ({"seed": -1}, "seed must be"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
         ({"batch_size": 0}, "batch_size must be"),
         ({"batch_size": True}, "batch_size must be"),
-        ({"lookahead": -1}, "lookahead must be"),
+        ({"homogeneous": True}, "need batch_size="),
+        ({"time_limit": 0}, "time_limit must be"),
         ({"delta": 1.5}, "delta must be in"),
+        ({"layout": "x"}, "layout"),
+        ({"remainder": "x"}, "remainder must be pad or drop"),
     ],
 )
-def test_wrong_arguments_are_refused_by_name(options, message):
+def test_wrong_options_are_refused_by_name(options, message):
     with pytest.raises(ValueError, match=message):
-        tamis.InfoBatch(IndexDataset(10), **{"epochs": 2, **options})
+        tamis.InfoBatch(IndexDataset(10), epochs=2, options=tamis.Options(**options))
+
+
+@pytest.mark.parametrize("epochs", [0, 1.5, True])
+def test_a_wrong_number_of_epochs_is_refused(epochs):
+    with pytest.raises(ValueError, match="epochs must be a whole number of at least 1"):
+        tamis.InfoBatch(IndexDataset(10), epochs=epochs)

@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import pathlib
 import re
 import signal
 import socket
@@ -12,15 +11,12 @@ import time
 
 import numpy as np
 import pytest
+import tamis
 import torch
 import torch.distributed as dist
-from torch.utils.data import DataLoader
-
-import tamis
-from support import IndexDataset, batch_loss
+from support import EXAMPLES, IndexDataset, batch_loss, make_loader
 
 SIZE = 103
-EXAMPLES = pathlib.Path(os.environ["TAMIS_EXAMPLES"])
 
 
 def free_port():
@@ -77,14 +73,15 @@ def train_epoch(handler, loader, trained=None):
             trained.extend(int(i) for i in indices)
 
 
-def make(seed=0, epochs=4, **options):
-    handler = tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=epochs, seed=seed, **options)
-    return handler, DataLoader(handler, sampler=handler.sampler, batch_size=8)
+def make(epochs=4, mode="loader", **options):
+    options = tamis.Options(batch_size=8, **options)
+    handler = tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=epochs, options=options)
+    return handler, make_loader(handler, mode)
 
 
-def train(rank, layout, epochs):
+def train(rank, layout, epochs, mode="loader"):
     """What a rank trained on in every epoch, and the state at the end."""
-    handler, loader = make(layout=layout)
+    handler, loader = make(layout=layout, mode=mode)
     seen = []
     for epoch in range(epochs):
         handler.set_epoch(epoch)
@@ -118,6 +115,28 @@ def test_replicated_ranks_have_the_same_state():
     assert not np.isnan(first).any()
 
 
+@pytest.mark.parametrize("layout", ["replicated", "sharded"])
+def test_the_three_ways_give_the_same_state(layout):
+    first, second = (run_ranks(2, train, layout, 3, mode)[0] for mode in ("loader", "sampler"))
+    assert first[:2] == second[:2]
+
+
+def record(rank, folder):
+    handler, loader = make()
+    handler.record(folder, num_recorded=SIZE)
+    handler.set_epoch(0)
+    train_epoch(handler, loader)
+    handler.state_dict()
+    if rank == 0:
+        handler.flush_recording()
+    return handler.recorded_samples is not None
+
+
+def test_rank_0_records_what_all_ranks_observed(tmp_path):
+    assert run_ranks(2, record, tmp_path / "r") == [True, False]
+    assert (tmp_path / "r" / "steps-00000.safetensors").exists()
+
+
 def resume(rank, state, layout):
     handler, loader = make(layout=layout)
     tensors = {
@@ -138,7 +157,7 @@ def test_another_number_of_ranks_goes_on_with_the_same_samples():
     single = tamis.Pruner(SIZE, 4, score="batch-loss", seed=0)
     single.deserialize(state)
     single.start_epoch(3)
-    assert selected[0] == selected[1] == set(int(i) for i in single.plan.order)
+    assert selected[0] == selected[1] == {int(i) for i in single.plan.order}
 
 
 def with_another_seed(rank):
@@ -190,7 +209,7 @@ def test_the_length_of_an_epoch_is_known_once_it_has_started():
 
 
 def test_the_example_trains_on_two_processes(tmp_path):
-    """Started as torchrun does it, which does not run everywhere (torch 1.13 with Python 3.11)."""
+    """Started as torchrun does it."""
     state = tmp_path / "state.pt"
     command = [sys.executable, str(EXAMPLES / "distributed_training.py")]
     command += ["--epochs", "4", "--size", "3000", "--save", str(state)]
@@ -212,4 +231,4 @@ def test_the_example_trains_on_two_processes(tmp_path):
     assert "epoch " not in outputs[1]
     assert float(re.findall(r"([\d.]+)%", outputs[0])[-1]) > 3.0
     assert float(re.findall(r"accuracy ([\d.]+)", outputs[0])[-1]) > 0.9
-    assert set(torch.load(state)) == {"version", "pruner", "num_missed_updates"}
+    assert set(torch.load(state, weights_only=True)) == {"version", "pruner", "num_missed_updates"}

@@ -1,14 +1,12 @@
 """The examples run, train and prune."""
 
-import os
-import pathlib
 import re
 import runpy
 import sys
 
 import pytest
+from support import EXAMPLES
 
-EXAMPLES = pathlib.Path(os.environ["TAMIS_EXAMPLES"])
 ARGUMENTS = {
     "train_classifier.py": ["--epochs", "3", "--limit", "3000"],
     "detection_loss.py": ["--epochs", "3", "--size", "500"],

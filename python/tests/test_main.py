@@ -1,5 +1,6 @@
 """python -m tamis."""
 
+import os
 import subprocess
 import sys
 
@@ -9,11 +10,15 @@ from tamis import __main__ as program
 
 def test_the_module_prints_version_methods_and_a_passing_check():
     result = subprocess.run(
-        [sys.executable, "-m", "tamis"], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "tamis"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path)),
     )
     assert result.returncode == 0, result.stderr
     assert f"tamis {tamis.__version__}" in result.stdout
-    for name in [*tamis.policies(), *tamis.scores()]:
+    for name in [*tamis.methods(), *tamis.policies(), *tamis.scores()]:
         assert name in result.stdout
     assert "core: ok" in result.stdout
     assert "DataLoader: ok" in result.stdout

@@ -1,24 +1,23 @@
 """Methods by name and by class, their options and what is refused."""
 
+import copy
 import inspect
 import math
 
 import numpy as np
 import pytest
-import torch
-
 import support
 import tamis
+import torch
 from support import IndexDataset, make_loader
 
 
 @pytest.mark.parametrize("method", tamis.methods())
 def test_every_method_trains(method):
     handler = tamis.prune(IndexDataset(64), method, epochs=3)
-    per_sample = handler._run.pruner.needs_sample_losses
     for _ in range(3):
-        for indices, values in make_loader(handler):
-            handler.update(values if per_sample else values.mean())
+        for _, values in make_loader(handler):
+            handler.update(values if handler.needs == "sample-losses" else values.mean())
     assert not np.isnan(handler.scores).all()
     assert handler.num_missed_updates == 0
     assert handler.progress == 1.0
@@ -27,12 +26,21 @@ def test_every_method_trains(method):
 @pytest.mark.parametrize("score", tamis.scores())
 @pytest.mark.parametrize("policy", tamis.policies())
 def test_every_score_goes_with_every_policy(score, policy):
-    handler = tamis.prune(IndexDataset(64), policy=policy, score=score, epochs=2)
+    method = next(name for name, info in tamis.methods().items() if info["policy"] == policy)
+    handler = tamis.prune(IndexDataset(64), method, score=score, epochs=2)
     assert handler.options["score"] == score
     assert handler.options["policy"] == policy
-    for indices, values in make_loader(handler):
+    for _, values in make_loader(handler):
         handler.update(values)
     assert 0 < len(handler.sampler) <= 64
+
+
+def test_methods_say_what_they_are():
+    methods = tamis.methods()
+    assert methods["bls-infobatch"]["policy"] == "infobatch"
+    assert methods["bls-infobatch"]["score"] == "batch-loss"
+    assert methods["full"]["policy"] == "none"
+    assert all(info["summary"] for info in methods.values())
 
 
 def test_the_papers_lines_are_the_named_method():
@@ -40,6 +48,7 @@ def test_the_papers_lines_are_the_named_method():
     by_name = tamis.prune(IndexDataset(64), "bls-infobatch", epochs=20)
     assert str(by_class.options) == str(by_name.options)
     assert isinstance(by_class, tamis.InfoBatch)
+    assert str(by_class.options) == str(copy.deepcopy(by_class).options)
     by_class = tamis.BLR(tamis.SeTa(IndexDataset(64), epochs=20)).proxy()
     by_name = tamis.prune(IndexDataset(64), "BLR_SeTa", epochs=20)
     assert by_class.options == by_name.options
@@ -68,8 +77,7 @@ def test_options_reach_the_score_and_the_policy():
         groups=4,
         alpha=0.8,
         initial_score="zero",
-        delta=0.5,
-        seed=7,
+        options=tamis.Options(delta=0.5, seed=7),
     )
     options = handler.options
     assert options["policy_options"] == {"prune_ratio": 0.2, "groups": 4, "window_scale": 0.9}
@@ -80,22 +88,19 @@ def test_options_reach_the_score_and_the_policy():
 
 def test_prune_ratio_is_the_fraction_removed():
     for method, kept in (("random", 70), ("random-dynamic", 70), ("bls-seta", 70)):
-        handler = tamis.prune(
-            IndexDataset(100), method, epochs=2, prune_ratio=0.3, delta=1.0
-        )
+        options = tamis.Options(delta=1.0)
+        handler = tamis.prune(IndexDataset(100), method, epochs=2, prune_ratio=0.3, options=options)
         assert len(handler.sampler) == kept
 
 
 @pytest.mark.parametrize(
     "arguments, error, message",
     [
-        ({"method": "bls-inforbatch"}, ValueError, "method must be one of none,.*bls-infobatch"),
-        ({"policy": "infobach"}, ValueError, "policy must be one of none,"),
+        ({"method": "bls-inforbatch"}, ValueError, "method must be one of .*bls-infobatch"),
         ({"method": "infobatch", "score": "loss"}, ValueError, "score must be one of batch-loss,"),
-        ({"method": "bls-seta", "score": "sample-loss"}, ValueError, "has its own score"),
-        ({}, ValueError, "either method or policy"),
-        ({"method": "seta", "policy": "seta"}, ValueError, "either method or policy"),
         ({"method": "bls-seta", "prune_rate": 1}, TypeError, "unknown option prune_rate: seta has"),
+        ({"method": "seta", "seed": 1}, TypeError, r"options=tamis.Options\(seed=...\)"),
+        ({"method": "seta", "prune_ratio": None}, TypeError, "prune_ratio must be a number"),
         ({"method": "infobatch", "prune_ratio": 0.95}, ValueError, r"prune_ratio .*\[0, 0.9\]"),
         ({"method": "infobatch", "prune_ratio": "half"}, TypeError, "prune_ratio must be a number"),
         ({"method": "bls-infobatch", "alpha": 1.0}, ValueError, "freezes the scores"),
@@ -125,14 +130,14 @@ def test_bls_starts_from_the_score_that_it_is_told():
         handler = tamis.BLS(
             tamis.InfoBatch(IndexDataset(4), epochs=2), 0.7, initial_score=initial
         ).proxy()
-        handler.update(torch.tensor(2.0), indices=[0])
+        handler.update(torch.tensor(2.0), ids=[0])
         assert handler.scores[0] == pytest.approx(first)
     assert math.isnan(handler.scores[1])
 
 
 def test_the_seed_decides_the_plans():
     def order(seed):
-        handler = tamis.prune(IndexDataset(64), "none", epochs=2, seed=seed)
+        handler = tamis.prune(IndexDataset(64), "full", epochs=2, options=tamis.Options(seed=seed))
         return list(handler.sampler)
 
     assert order(1) == order(1)

@@ -1,14 +1,12 @@
-"""A batch without an update is detected and reported, and never scored as another."""
+"""A batch without an update is reported, and its loss is never another's."""
 
 import warnings
 
 import pytest
-import torch
-
 import support
 import tamis
-from support import ExpectedScores, assert_scores, make_loader, train_epoch
-from test_booking import LOADERS, WRAPPERS
+import torch
+from support import LOADERS, ExpectedScores, assert_scores, make_loader, train_epoch
 
 pytestmark = pytest.mark.filterwarnings("ignore::tamis.MissedUpdateWarning")
 
@@ -18,9 +16,9 @@ def missed_updates_are_errors():
     """Here they are what is tested."""
 
 
-@pytest.mark.parametrize("skip", [(0,), (0, 1), (5,), (4, 5, 9), (12,), (10, 11, 12)])
-@pytest.mark.parametrize("loader", LOADERS)
-def test_a_missed_update_leaves_the_other_bookings_exact(make_handler, loader, skip):
+@pytest.mark.parametrize("skip", [(5,), (4, 5, 9), (12,), (10, 11, 12)])
+@pytest.mark.parametrize("loader", ["0 workers", "2 workers", "persistent"])
+def test_by_delivery_a_missed_update_leaves_the_others_exact(make_handler, loader, skip):
     handler = make_handler(epochs=2)
     batches = make_loader(handler, **LOADERS[loader])
     expected = ExpectedScores(len(handler))
@@ -30,46 +28,76 @@ def test_a_missed_update_leaves_the_other_bookings_exact(make_handler, loader, s
     assert handler.num_missed_updates == len(skip)
 
 
-@pytest.mark.parametrize("skip", [(0,), (0, 1), (5,), (4, 5, 9)])
-@pytest.mark.parametrize("wrapper", ["plain_wrapper", "one_ahead", "one_ahead_released"])
-def test_missed_updates_behind_a_wrapper_are_told_from_fetching_ahead(make_handler, wrapper, skip):
+def test_by_delivery_a_pass_without_its_first_update_needs_ids(make_handler):
+    handler = make_handler(epochs=2)
+    with pytest.raises(RuntimeError, match=r"update\(loss, batch\)"):
+        train_epoch(handler, make_loader(handler), None, skip=(0,))
+    assert handler.num_observations == 0
+
+
+@pytest.mark.parametrize("skip", [(0,), (0, 1), (5,), (4, 5, 9), (12,), (10, 11, 12)])
+@pytest.mark.parametrize("wrapper", support.WRAPPERS)
+def test_by_ids_any_update_may_be_missed(make_handler, wrapper, skip):
     handler = make_handler(epochs=2)
     expected = ExpectedScores(len(handler))
     for _ in range(2):
-        train_epoch(handler, WRAPPERS[wrapper](make_loader(handler)), expected, skip=skip)
+        loader = support.WRAPPERS[wrapper](make_loader(handler))
+        train_epoch(handler, loader, expected, skip=skip, by_ids=True)
     assert_scores(handler, expected)
-    assert handler.num_missed_updates == 2 * len(skip)
 
 
-@pytest.mark.parametrize("from_end", [1, 2])
-def test_if_one_of_the_last_batches_is_missed_behind_a_lookahead_neither_is_scored(
-    make_handler, from_end
-):
-    handler = make_handler()
-    loader = make_loader(handler)
+@pytest.mark.parametrize("skip", [(0,), (5,), (4, 5, 9), (12,)])
+@pytest.mark.parametrize("mode", ["sampler", "batch_sampler"])
+@pytest.mark.parametrize("wrapper", ["bare", "one_ahead"])
+def test_in_order_a_pass_with_a_missed_update_is_dropped(make_handler, wrapper, mode, skip):
+    handler = make_handler(epochs=3)
+    loader = make_loader(handler, mode)
     expected = ExpectedScores(len(handler))
-    train_epoch(handler, support.one_ahead(loader), expected)
-    size = len(loader)
-    for step, batch in enumerate(support.one_ahead(loader)):
-        indices = support.indices_of(batch)
-        loss = support.batch_loss(indices)
-        if step != size - from_end:
-            handler.update(loss)
-        if step < size - 2:
-            expected.observe(indices, loss)
-    iter(handler.sampler)  # the next epoch: the one before is over
-    assert_scores(handler, expected)
-    assert handler.num_missed_updates == 2
-
-
-def test_if_a_lookahead_cannot_be_told_from_missed_updates_nothing_is_scored(make_handler):
-    handler = make_handler()
-    for step, batch in enumerate(support.plain_wrapper(make_loader(handler))):
-        if step not in (0, 12):  # as if one batch were fetched ahead and the loop left at the end
-            handler.update(support.batch_loss(support.indices_of(batch)))
-    iter(handler.sampler)
+    wrap = support.WRAPPERS[wrapper]
+    with pytest.warns(tamis.MissedUpdateWarning, match=f"{13 - len(skip)} updates for 13 batches"):
+        train_epoch(handler, wrap(loader), None, skip=skip)
+        handler.end_pass()
     assert handler.num_observations == 0
-    assert handler.num_missed_updates == 13
+    assert handler.num_missed_updates == len(skip)
+    train_epoch(handler, wrap(loader), expected)
+    assert_scores(handler, expected)
+
+
+@pytest.mark.parametrize("mode", ["sampler", "batch_sampler"])
+def test_in_order_windows_are_dropped(make_handler, mode):
+    handler = make_handler()
+    train_epoch(handler, support.windows(make_loader(handler, mode)), None)
+    handler.end_pass()
+    assert handler.num_observations == 0
+
+
+def test_in_order_more_updates_than_batches_are_refused(make_handler):
+    handler = make_handler()
+    with pytest.raises(RuntimeError, match="update"):
+        for indices, _ in make_loader(handler, "sampler"):
+            for _ in range(2):
+                handler.update(support.batch_loss(indices))
+    handler.end_pass()
+    assert handler.num_observations == 0
+
+
+@pytest.mark.parametrize("mode", ["loader", "sampler"])
+def test_a_loop_after_one_that_was_left_with_a_batch_is_doubtful_until_set_epoch(make_handler, mode):
+    handler = make_handler(epochs=5)
+    loader = make_loader(handler, mode, num_workers=2)
+    expected = ExpectedScores(len(handler))
+    train_epoch(handler, loader, expected if mode == "loader" else None, stop=5)
+    if mode == "loader":
+        with pytest.raises(RuntimeError, match="set_epoch"):
+            train_epoch(handler, loader, None)
+    else:
+        train_epoch(handler, loader, None)
+        handler.end_pass()
+    assert_scores(handler, expected)
+    for epoch in (2, 3):
+        handler.set_epoch(epoch)
+        train_epoch(handler, loader, expected, stop=5 if epoch == 2 and mode == "loader" else None)
+    assert_scores(handler, expected)
 
 
 def test_missed_updates_are_warned_of_once(make_handler):
@@ -80,16 +108,17 @@ def test_missed_updates_are_warned_of_once(make_handler):
         warnings.simplefilter("always")
         for _ in range(3):
             train_epoch(handler, loader, expected, skip=(1, 3))
+        assert handler.num_missed_updates == 6
     caught = [w for w in caught if w.category is tamis.MissedUpdateWarning]
     assert len(caught) == 1
-    assert "1 delivered batch" in str(caught[0].message)
-    assert handler.num_missed_updates == 6
+    assert "2" in str(caught[0].message)
 
 
-def test_an_iteration_without_any_update_is_not_training(make_handler):
+@pytest.mark.parametrize("mode", support.MODES)
+def test_an_iteration_without_any_update_is_not_training(make_handler, mode):
     handler = make_handler()
     for _ in range(3):
-        assert len(list(make_loader(handler, num_workers=2))) == 13
+        assert len(list(make_loader(handler, mode, num_workers=2))) == 13
     assert handler.num_missed_updates == 0
     assert handler.epoch == 0
 
@@ -97,27 +126,11 @@ def test_an_iteration_without_any_update_is_not_training(make_handler):
 def test_leaving_an_epoch_early_is_not_a_missed_update(make_handler):
     handler = make_handler()
     expected = ExpectedScores(len(handler))
-    for _ in range(4):
+    for epoch in range(4):
+        handler.set_epoch(epoch)
         train_epoch(handler, make_loader(handler, num_workers=2), expected, stop=4)
+    handler.end_pass()
     assert handler.num_missed_updates == 0
-
-
-def test_a_given_lookahead_is_believed(make_handler):
-    handler = make_handler(lookahead=1)
-    expected = ExpectedScores(len(handler))
-    loader = make_loader(handler)
-    # Fetches ahead inside the loop itself, skips the first update and stops early.
-    iterator = iter(loader)
-    following = next(iterator)
-    for step in range(6):
-        current, following = following, next(iterator)
-        if step == 0:
-            continue
-        loss = support.batch_loss(current[0])
-        handler.update(loss)
-        expected.observe(current[0], loss)
-    assert_scores(handler, expected)
-    assert handler.num_missed_updates == 1
 
 
 def test_a_batch_skipped_for_its_nan_is_reported(make_handler):
@@ -135,31 +148,32 @@ class Corrupt(support.IndexDataset):
     """Some samples cannot be loaded."""
 
     def __getitem__(self, index):
-        if index % 20 == 7:
+        if index in (7, 51):
             raise OSError(f"sample {index} is corrupt")
         return super().__getitem__(index)
 
 
-@pytest.mark.parametrize("mode", ["sampler", "batch_sampler"])
+@pytest.mark.parametrize("by_ids", [False, True])
 @pytest.mark.parametrize("loader", LOADERS)
-def test_batches_that_fail_to_load_do_not_shift_the_others(make_handler, loader, mode):
-    handler = make_handler(epochs=2, dataset=Corrupt(103))
-    batches = make_loader(handler, mode, **LOADERS[loader])
+def test_batches_that_fail_to_load_do_not_shift_the_others(make_handler, loader, by_ids):
+    handler = make_handler(epochs=2, dataset=Corrupt(103), seed=3)
+    batches = make_loader(handler, **LOADERS[loader])
     expected = ExpectedScores(len(handler))
     num_failed = 0
     for _ in range(2):
         iterator = iter(batches)
         while True:
             try:
-                indices, _ = next(iterator)
+                batch = next(iterator)
             except OSError:
                 num_failed += 1
                 continue
             except StopIteration:
                 break
-            loss = support.batch_loss(indices)
-            handler.update(loss)
-            expected.observe(indices, loss)
-    del iterator
+            loss = support.batch_loss(batch[0])
+            handler.update(loss, batch if by_ids else None)
+            expected.observe(batch[0], loss)
+        del iterator
     assert_scores(handler, expected)
-    assert handler.num_missed_updates == num_failed > 0
+    assert num_failed > 0
+    assert handler.num_missed_updates in (num_failed, num_failed - 1)  # the last is not delivered

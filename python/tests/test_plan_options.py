@@ -4,15 +4,24 @@ import copy
 
 import numpy as np
 import pytest
-import torch
-
 import tamis
-from support import IndexDataset, batch_loss, indices_of, make_loader
+import torch
+from support import MODES, IndexDataset, batch_loss, indices_of, make_loader
 
 SIZE = 403
 
 
-def train(handler, epochs, batch_size=16, mode="sampler"):
+def prune(method="bls-infobatch", size=SIZE, epochs=4, prune_ratio=0.5, **options):
+    return tamis.prune(
+        IndexDataset(size),
+        method,
+        epochs=epochs,
+        prune_ratio=prune_ratio,
+        options=tamis.Options(**options),
+    )
+
+
+def train(handler, epochs, batch_size=16, mode="loader"):
     """Trains on the mean loss; returns the weights of every batch, epoch by epoch."""
     weights = []
     for _ in range(epochs):
@@ -24,21 +33,17 @@ def train(handler, epochs, batch_size=16, mode="sampler"):
     return weights
 
 
-@pytest.mark.parametrize("mode", ["sampler", "batch_sampler"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("method", ["bls-infobatch", "blr-infobatch"])
 def test_homogeneous_batches_have_one_weight_each(mode, method):
-    handler = tamis.prune(
-        IndexDataset(SIZE), method, epochs=4, delta=1.0, homogeneous=True, batch_size=16
-    )
+    handler = prune(method, delta=1.0, homogeneous=True, batch_size=16)
     epochs = train(handler, 4, mode=mode)
     assert all(len(set(batch)) == 1 for batches in epochs for batch in batches)
     assert any(batch[0] != 1.0 for batches in epochs for batch in batches)
 
 
 def test_homogeneous_batches_are_weighted_exactly():
-    handler = tamis.prune(
-        IndexDataset(SIZE), "bls-infobatch", epochs=3, homogeneous=True, batch_size=16
-    )
+    handler = prune(epochs=3, homogeneous=True, batch_size=16)
     train(handler, 1)
     seen = set()
     for batch in make_loader(handler, batch_size=16):
@@ -52,11 +57,9 @@ def test_homogeneous_batches_are_weighted_exactly():
 
 def test_homogeneous_batches_need_the_loaders_batch_size():
     with pytest.raises(ValueError, match="homogeneous batches need batch_size="):
-        tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=3, homogeneous=True)
-    handler = tamis.prune(
-        IndexDataset(SIZE), "bls-infobatch", epochs=3, homogeneous=True, batch_size=16
-    )
-    with pytest.raises(ValueError, match=r"batch_size \(16\).*batches of 32"):
+        prune(epochs=3, homogeneous=True)
+    handler = prune(epochs=3, homogeneous=True, batch_size=16)
+    with pytest.raises(ValueError, match="32 does not divide 16"):
         next(iter(make_loader(handler, batch_size=32)))
     assert len(indices_of(next(iter(make_loader(handler, batch_size=8))))) == 8  # a divisor
 
@@ -64,14 +67,7 @@ def test_homogeneous_batches_need_the_loaders_batch_size():
 @pytest.mark.parametrize("as_array", [list, np.array, torch.tensor])
 def test_the_class_floor_keeps_its_share_of_every_class(as_array):
     labels = [i % 13 - 3 for i in range(SIZE)]
-    handler = tamis.prune(
-        IndexDataset(SIZE),
-        "bls-infobatch",
-        epochs=4,
-        prune_ratio=0.9,
-        min_per_class=0.7,
-        labels=as_array(labels),
-    )
+    handler = prune(prune_ratio=0.9, min_per_class=0.7, labels=as_array(labels))
     for _ in range(3):
         train(handler, 1)
         kept = handler.plan.kept
@@ -83,47 +79,37 @@ def test_the_class_floor_keeps_its_share_of_every_class(as_array):
 
 def test_labels_must_fit():
     with pytest.raises(ValueError, match="labels for min_per_class must be as many as samples"):
-        tamis.prune(
-            IndexDataset(SIZE), "bls-infobatch", epochs=4, min_per_class=0.1, labels=[1, 2]
-        )
+        prune(min_per_class=0.1, labels=[1, 2])
     with pytest.raises(TypeError):
-        tamis.prune(
-            IndexDataset(2), "bls-infobatch", epochs=4, min_per_class=0.1, labels=[0.5, 1.0]
-        )
+        prune(size=2, min_per_class=0.1, labels=[0.5, 1.0])
     with pytest.raises(ValueError, match="32-bit"):
-        tamis.prune(
-            IndexDataset(2), "bls-infobatch", epochs=4, min_per_class=0.1, labels=[1, 2**40]
-        )
+        prune(size=2, min_per_class=0.1, labels=[1, 2**40])
 
 
 def test_the_target_is_met():
-    handler = tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=12, target_prune=0.3)
+    handler = prune(epochs=12, target_prune=0.3)
     train(handler, 12)
     assert abs(handler.pruned_share - 0.3) < 0.005
 
 
 def test_a_target_out_of_reach_is_told_once():
-    handler = tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=8, target_prune=0.6)
+    handler = prune(epochs=8, target_prune=0.6)
     with pytest.warns(tamis.TargetWarning, match="target_prune is 0.6") as caught:
         train(handler, 8)
     assert len([w for w in caught if w.category is tamis.TargetWarning]) == 1
     assert handler.pruned_share < 0.595
     with pytest.raises(ValueError, match="target_prune must be at most"):
-        tamis.prune(IndexDataset(SIZE), "bls-infobatch", epochs=8, target_prune=0.9)
+        prune(epochs=8, target_prune=0.9)
 
 
 def test_proxies_states_and_copies_keep_the_options():
-    handler = tamis.BLR(
-        tamis.InfoBatch(
-            IndexDataset(SIZE),
-            epochs=6,
-            batch_size=16,
-            homogeneous=True,
-            min_per_class=0.5,
-            labels=[i % 5 * 2 for i in range(SIZE)],
-            target_prune=0.2,
+    def make(labels):
+        options = tamis.Options(
+            batch_size=16, homogeneous=True, min_per_class=0.5, labels=labels, target_prune=0.2
         )
-    ).proxy()
+        return tamis.BLR(tamis.InfoBatch(IndexDataset(SIZE), epochs=6, options=options)).proxy()
+
+    handler = make([i % 5 * 2 for i in range(SIZE)])
     assert handler.options["score"] == "reconstruction"
     assert handler.options["homogeneous_batch_size"] == 16
     assert handler.options["min_per_class"] == 0.5
@@ -131,17 +117,7 @@ def test_proxies_states_and_copies_keep_the_options():
     assert handler.options["labels"].tolist() == [i % 5 for i in range(SIZE)]  # numbered
     train(handler, 2)
     twin = copy.deepcopy(handler)
-    other = tamis.BLR(
-        tamis.InfoBatch(
-            IndexDataset(SIZE),
-            epochs=6,
-            batch_size=16,
-            homogeneous=True,
-            min_per_class=0.5,
-            labels=np.arange(SIZE) % 5,
-            target_prune=0.2,
-        )
-    ).proxy()
+    other = make(np.arange(SIZE) % 5)
     other.load_state_dict(handler.state_dict())
     for run in (handler, twin, other):
         train(run, 4)

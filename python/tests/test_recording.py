@@ -5,10 +5,9 @@ import struct
 
 import numpy as np
 import pytest
-import torch
-
 import support
 import tamis
+import torch
 from support import IndexDataset, make_loader
 
 
@@ -35,7 +34,9 @@ def read_shard(folder):
     header = json.loads(data[8 : 8 + length])
     types = {"F32": np.float32, "U32": np.uint32, "I32": np.int32}
     return {
-        name: np.frombuffer(data[8 + length :][slice(*entry["data_offsets"])], types[entry["dtype"]])
+        name: np.frombuffer(
+            data[8 + length :][slice(*entry["data_offsets"])], types[entry["dtype"]]
+        )
         for name, entry in header.items()
         if name != "__metadata__"
     }
@@ -55,7 +56,7 @@ def test_every_step_is_recorded(tmp_path):
     np.testing.assert_array_equal(shard["own_losses"], expected)
 
 
-def test_the_ordinary_update_is_recorded_with_unknown_own_losses(tmp_path):
+def test_the_mean_is_recorded_with_unknown_per_sample_losses(tmp_path):
     handler = make_handler()
     handler.record(tmp_path / "r", samples=[3, 1])
     np.testing.assert_array_equal(handler.recorded_samples, [1, 3])

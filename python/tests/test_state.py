@@ -6,20 +6,19 @@ import pickle
 
 import numpy as np
 import pytest
-import torch
-
 import support
 import tamis
-from support import IndexDataset, make_loader
-from test_booking import LOADERS, WRAPPERS
+import torch
+from support import LOADERS, MODES, WRAPPERS, make_loader
 
 
-def trace(handler, loader, log, wrap=lambda loader: loader, stop=None, epochs=3):
+def trace(handler, loader, log, wrap=support.bare, stop=None, epochs=3, by_ids=False):
     """Trains and logs indices, weights and progress; returns the state after `stop` batches."""
-    for epoch in range(epochs):
-        for indices, _ in wrap(loader):
+    for _ in range(epochs):
+        for batch in wrap(loader):
+            indices, _ = batch
             loss = support.batch_loss(indices)
-            weighted = handler.update(loss)
+            weighted = handler.update(loss, batch) if by_ids else handler.update(loss)
             log.append((handler.epoch, indices.tolist(), weighted.item(), handler.progress))
             if stop is not None and len(log) == stop:
                 return handler.state_dict()
@@ -32,23 +31,21 @@ def save_and_load(state):
     file = io.BytesIO()
     torch.save(state, file)
     file.seek(0)
-    return torch.load(file)
+    return torch.load(file, weights_only=True)
 
 
-@pytest.mark.parametrize("stop", [1, 5, 12, 13, 14, 20])
-@pytest.mark.parametrize("loader", ["0 workers", "2 workers", "persistent"])
-def test_a_resumed_run_is_the_run_that_was_not_interrupted(make_handler, loader, stop):
-    options = LOADERS[loader]
+def check_resume(make_handler, make, stop, **options):
+    """A run that is saved after `stop` batches and loaded goes on as the one that was not."""
     whole = make_handler(epochs=3)
     expected = []
-    trace(whole, make_loader(whole, **options), expected)
+    trace(whole, make(whole), expected, **options)
 
     first = make_handler(epochs=3)
     log = []
-    state = trace(first, make_loader(first, **options), log, stop=stop)
+    state = trace(first, make(first), log, stop=stop, **options)
     second = make_handler(epochs=3)
     second.load_state_dict(save_and_load(state))
-    trace(second, make_loader(second, **options), log)
+    trace(second, make(second), log, **options)
 
     assert log == expected
     np.testing.assert_array_equal(second.scores, whole.scores)
@@ -56,18 +53,54 @@ def test_a_resumed_run_is_the_run_that_was_not_interrupted(make_handler, loader,
     assert second.num_missed_updates == 0
 
 
+@pytest.mark.parametrize("stop", [1, 5, 12, 13, 14, 20])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_resumed_run_is_the_run_that_was_not_interrupted(make_handler, mode, stop):
+    check_resume(make_handler, lambda handler: make_loader(handler, mode), stop)
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("loader", ["2 workers", "persistent"])
+def test_prefetching_workers_do_not_change_where_a_run_resumes(make_handler, loader, mode):
+    check_resume(
+        make_handler, lambda handler: make_loader(handler, mode, **LOADERS[loader]), stop=5
+    )
+
+
 @pytest.mark.parametrize("stop", [1, 5, 13, 18])
-def test_a_run_behind_a_lookahead_can_be_resumed(make_handler, stop):
-    whole = make_handler(epochs=3)
-    expected, log = [], []
-    trace(whole, make_loader(whole), expected, WRAPPERS["one_ahead"])
-    first = make_handler(epochs=3)
-    state = trace(first, make_loader(first), log, WRAPPERS["one_ahead"], stop=stop)
-    second = make_handler(epochs=3)
-    second.load_state_dict(state)
-    trace(second, make_loader(second), log, WRAPPERS["one_ahead"])
-    assert log == expected
-    np.testing.assert_array_equal(second.scores, whole.scores)
+@pytest.mark.parametrize("wrapper", ["one_ahead", "three_ahead", "windows"])
+def test_by_ids_a_run_behind_any_wrapper_can_be_resumed(make_handler, wrapper, stop):
+    check_resume(make_handler, make_loader, stop, wrap=WRAPPERS[wrapper], by_ids=True)
+
+
+@pytest.mark.parametrize("stop", [1, 5, 13, 18])
+def test_in_order_a_run_behind_a_lookahead_can_be_resumed(make_handler, stop):
+    check_resume(
+        make_handler,
+        lambda handler: make_loader(handler, "sampler"),
+        stop,
+        wrap=WRAPPERS["one_ahead"],
+    )
+
+
+def test_with_drop_last_a_state_of_the_last_full_batch_goes_on_with_the_next_epoch(make_handler):
+    handler, log = make_handler(epochs=3), []
+    state = trace(handler, make_loader(handler, drop_last=True), log, stop=12)
+    resumed = make_handler(epochs=3)
+    resumed.load_state_dict(state)
+    next(iter(make_loader(resumed, drop_last=True)))
+    assert resumed.epoch == 1
+
+
+@pytest.mark.filterwarnings("ignore::tamis.MissedUpdateWarning")
+def test_what_a_state_kept_back_in_order_counts_also_if_the_run_goes_on_otherwise(make_handler):
+    handler, log = make_handler(epochs=3), []
+    state = trace(handler, make_loader(handler, "sampler"), log, stop=5)
+    for go_on in (lambda h: h.set_epoch(1), lambda h: next(iter(make_loader(h)))):
+        resumed = make_handler(epochs=3)
+        resumed.load_state_dict(state)
+        go_on(resumed)
+        assert resumed.num_observations == 5
 
 
 def test_the_position_is_after_the_last_update_whatever_was_prefetched(make_handler):
@@ -80,9 +113,10 @@ def test_the_position_is_after_the_last_update_whatever_was_prefetched(make_hand
     resumed = make_handler()
     resumed.load_state_dict(handler.state_dict())
     loader = make_loader(resumed)
-    assert len(loader) == 10
+    assert len(loader) == resumed.steps_in_epoch == 13  # of the whole epoch
+    assert resumed.steps_left == 10
     assert next(iter(loader))[0].tolist() == following.tolist()
-    assert resumed.steps_in_epoch == 13
+    assert len(loader) == 13
 
 
 def test_set_epoch_of_the_saved_epoch_keeps_its_position(make_handler):
@@ -93,8 +127,8 @@ def test_set_epoch_of_the_saved_epoch_keeps_its_position(make_handler):
         resumed = make_handler(epochs=3)
         resumed.load_state_dict(state)
         resumed.sampler.set_epoch(epoch)
-        num_samples = len(list(resumed.sampler))
-        assert num_samples == len(resumed.sampler) == len(resumed.plan) - left_out
+        assert len(resumed.sampler) == len(resumed.plan)
+        assert len(list(resumed.sampler)) == len(resumed.plan) - left_out
     assert whole > 24
 
 
@@ -148,12 +182,12 @@ def test_a_copy_goes_on_by_itself_where_the_original_stood(make_handler, how):
     original, log = make_handler(epochs=3), []
     trace(original, make_loader(original), log, stop=16)
     copied = how(original)
-    assert copied.dataset is not original.dataset
+    assert copied.data.dataset is not original.data.dataset
     np.testing.assert_array_equal(copied.scores, original.scores)
     assert copied.options.keys() == original.options.keys()
     rest, _ = next(iter(make_loader(copied)))
-    assert rest.tolist() == original._run.pruner.planned_indices(24, 8)
-    copied.update(torch.tensor(50.0), indices=[0])
+    assert rest.tolist() == original.plan.samples(24, 8)
+    copied.update(torch.tensor(50.0), ids=[0])
     assert copied.scores[0] != original.scores[0]
 
 
@@ -163,20 +197,32 @@ def test_a_handler_and_its_loader_can_be_copied_in_the_middle_of_an_epoch(make_h
     batches = iter(loader)
     handler.update(support.batch_loss(next(batches)[0]))
     copied = copy.deepcopy(loader)
-    assert copied.sampler._run is not handler._run
-    assert copied.dataset._run is copied.sampler._run
+    assert copied.sampler.run is not handler._run
     assert len(list(copied)) == 12
 
 
-def test_a_worker_gets_the_data_set_without_the_scores(make_handler):
-    import multiprocessing.context
-
-    handler = tamis.prune(IndexDataset(100_000), "bls-infobatch", epochs=2)
-    popen = object()
-    multiprocessing.context.set_spawning_popen(popen)
-    try:
-        sent = pickle.dumps(handler)
-    finally:
-        multiprocessing.context.set_spawning_popen(None)
+def test_the_data_set_that_loaders_get_holds_no_state(make_handler):
+    handler = tamis.prune(support.IndexDataset(100_000), "bls-infobatch", epochs=2)
+    sent = pickle.dumps(handler.data)
     assert len(sent) < 1000 < len(pickle.dumps(handler))
-    assert pickle.loads(sent)[7] == handler[7]
+    assert pickle.loads(sent)[7] == handler.data[7]
+    assert not hasattr(handler.data, "state_dict")
+
+
+def test_a_state_of_the_former_name_loads():
+    golden = support.REPOSITORY / "tests" / "golden" / "state_format_1.safetensors"
+    state = {
+        "version": torch.tensor(1),
+        "pruner": torch.from_numpy(np.fromfile(golden, dtype=np.uint8)),
+        "num_missed_updates": torch.tensor(2),
+    }
+    options = tamis.Options(seed=42, batch_size=8)
+    handler = tamis.prune(support.IndexDataset(100), "bls-infobatch", epochs=8, options=options)
+    handler.load_state_dict(state)
+    assert (handler.epoch, handler.num_observations, handler.num_missed_updates) == (1, 9, 2)
+    assert (handler.steps_in_epoch, handler.steps_left) == (10, 8)
+    assert indices_left(handler) == handler.plan.samples(16, 64)
+
+
+def indices_left(handler):
+    return [int(i) for indices, _ in make_loader(handler) for i in indices]

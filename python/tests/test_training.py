@@ -5,11 +5,10 @@ import pathlib
 
 import numpy as np
 import pytest
+import tamis
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
-
-import tamis
+from torch.utils.data import TensorDataset
 
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 SIZE = 4000
@@ -38,13 +37,7 @@ class Training:
         )
         self.handler = tamis.prune(train_set, method, epochs=EPOCHS)
         self.schedule = tamis.lr_by_progress(one_cycle, self.handler)
-        self.loader = DataLoader(
-            self.handler,
-            sampler=self.handler.sampler,
-            batch_size=64,
-            num_workers=2,
-            persistent_workers=persistent,
-        )
+        self.loader = self.handler.loader(64, num_workers=2, persistent_workers=persistent)
         self.parts = {
             "network": self.network,
             "optimizer": self.optimizer,
@@ -56,7 +49,7 @@ class Training:
         """Trains to the end, or saves and stops after `interrupt_at` batches; gives the losses."""
         losses = []
         for epoch in range(first_epoch, EPOCHS):
-            self.handler.sampler.set_epoch(epoch)
+            self.handler.set_epoch(epoch)
             for images, labels in self.loader:
                 loss = nn.functional.cross_entropy(self.network(images), labels)
                 losses.append(loss.item())
@@ -71,7 +64,7 @@ class Training:
         return losses
 
     def load(self, path):
-        state = torch.load(path)
+        state = torch.load(path, weights_only=True)
         for name, part in self.parts.items():
             part.load_state_dict(state[name])
         return state["epoch"]
@@ -94,7 +87,7 @@ def test_a_training_interrupted_and_resumed_equals_the_uninterrupted_one(
     losses += second.run(first_epoch=epoch)
 
     assert losses == expected
-    for a, b in zip(second.network.parameters(), whole.network.parameters()):
+    for a, b in zip(second.network.parameters(), whole.network.parameters(), strict=True):
         assert torch.equal(a, b)
     np.testing.assert_array_equal(second.handler.scores, whole.handler.scores)
     assert second.handler.pruned_share == whole.handler.pruned_share > 0.05

@@ -87,7 +87,7 @@ TEST(Simulate, PrintsARowPerEpoch) {
   const Outcome outcome = run(simulate_arguments({"--policy", "seta", "--groups", "7"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_THAT(outcome.out, HasSubstr("seta (groups 7, prune_ratio 0.1, window_scale 0.9)"));
+  EXPECT_THAT(outcome.out, HasSubstr("seta:groups=7,prune_ratio=0.1,window_scale=0.9"));
   EXPECT_THAT(outcome.out, HasSubstr("\n    7 "));
   EXPECT_THAT(outcome.out, HasSubstr("ns per sample used\n"));
 }
