@@ -55,7 +55,7 @@ def main():
         "environment": config["environment"],
         "rows": [
             {
-                "what": f"{config['data']['num_train']:,} samples, {training['epochs']} epochs, "
+                "what": f"{config['data']['num_train']:,} samples, {config['epochs']} epochs, "
                 f"B={training['batch_size']}, {int(arguments.record):,} recorded",
                 "seconds_plain": min(plain),
                 "seconds_recorded": min(recorded),

@@ -76,12 +76,12 @@ function cppSource(html) {
     lines.push(`    "${line}"`);
   }
   return '// Made from report/ by build.mjs.\n#include "program/report/template.h"\n\n' +
-      'namespace tamis::cli {\n\n' +
+      'namespace tamis::program {\n\n' +
       'namespace {\n\n' +
       `constexpr char kPage[] =\n${lines.join('\n')};\n\n` +
       '}  // namespace\n\n' +
       'std::string_view report_template() { return {kPage, sizeof(kPage) - 1}; }\n\n' +
-      '}  // namespace tamis::cli\n';
+      '}  // namespace tamis::program\n';
 }
 
 function write(path, text) {

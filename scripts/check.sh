@@ -18,7 +18,7 @@ tables() {
   for page in readme study analysis; do python3 "scripts/render_$page.py" --check || stale=1; done
   return $stale
 }
-rooms() { python3 tests/architecture/rooms_test.py --quiet && python3 tests/architecture/rooms.py; }
+rooms() { python3 tests/architecture/rooms.py && python3 tests/architecture/rooms_test.py --quiet; }
 workflows() { check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml; }
 tidy() { scripts/tidy.sh build "${BASE:-}"; }
 

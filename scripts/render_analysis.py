@@ -28,8 +28,8 @@ def collect(run, command):
     result = {
         "command": command,
         "environment": config["environment"],
-        "config": {key: config[key] for key in ("method", "data", "model", "training", "pruning", "record")},
-        "test_accuracy": metrics[-1]["test_accuracy"],
+        "config": {key: config[key] for key in ("method", "seed", "epochs", "data", "model", "training", "record")},
+        "test_accuracy": metrics[-1]["values"]["test_accuracy"],
         "analysis": rounded(analysis),
     }
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -188,7 +188,7 @@ def sweep_table():
         rows.append(
             [
                 row["method"].rpartition("=")[2],
-                f"{100 * row['accuracy_mean']:.2f} ± {100 * row['accuracy_deviation']:.2f}",
+                f"{100 * row['mean']:.2f} ± {100 * row['deviation']:.2f}",
                 "-" if difference is None
                 else f"{100 * difference['mean']:+.2f} [{100 * difference['low']:+.2f}, {100 * difference['high']:+.2f}]",
                 f"{100 * row['pruned_share']:.1f} %",

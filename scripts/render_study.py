@@ -58,7 +58,7 @@ def curve(comparison, method, seeds):
     accuracy, samples, used = [], [], 0.0
     for epochs in zip(*lines):
         used += sum(epoch["samples"] for epoch in epochs) / len(epochs)
-        accuracy.append(sum(epoch["test_accuracy"] for epoch in epochs) / len(epochs))
+        accuracy.append(sum(epoch["values"]["test_accuracy"] for epoch in epochs) / len(epochs))
         samples.append(used)
     return {"samples": samples, "test_accuracy": accuracy}
 
@@ -82,8 +82,8 @@ def difference(row):
 
 
 def accuracy(row):
-    deviation = row["accuracy_deviation"]
-    text = f"{100 * row['accuracy_mean']:.2f}"
+    deviation = row["deviation"]
+    text = f"{100 * row['mean']:.2f}"
     return text if deviation is None else f"{text} ± {100 * deviation:.2f}"
 
 
@@ -225,8 +225,8 @@ def plot_part(pyplot, name, result, path):
     rows = result["summary"]["rows"][::-1]
     figure, axes = pyplot.subplots(figsize=(7, 0.6 + 0.4 * len(rows)), layout="constrained")
     for place, row in enumerate(rows):
-        axes.scatter([100 * run["accuracy"] for run in row["runs"]], [place] * len(row["runs"]), color="C0", alpha=0.6)
-        axes.plot([100 * row["accuracy_mean"]] * 2, [place - 0.3, place + 0.3], color="black")
+        axes.scatter([100 * run["value"] for run in row["runs"]], [place] * len(row["runs"]), color="C0", alpha=0.6)
+        axes.plot([100 * row["mean"]] * 2, [place - 0.3, place + 0.3], color="black")
     axes.set_yticks(range(len(rows)), [row["method"] for row in rows])
     axes.set(xlabel="test accuracy, % (dots: seeds, bar: mean)", title=study_parts.TITLES[name])
     save(figure, path)
@@ -263,14 +263,14 @@ def plot(results, folder):
             entries = alphas(result, policy)
             axes.errorbar(
                 [alpha for alpha, _ in entries],
-                [100 * row["accuracy_mean"] for _, row in entries],
-                yerr=[100 * (row["accuracy_deviation"] or 0) for _, row in entries],
+                [100 * row["mean"] for _, row in entries],
+                yerr=[100 * (row["deviation"] or 0) for _, row in entries],
                 marker="o",
                 capsize=3,
                 label=f"BLS-{label}",
             )
         full = rows_of(result, ["full"])[0]
-        axes.axhline(100 * full["accuracy_mean"], color="black", linestyle="--", label="full")
+        axes.axhline(100 * full["mean"], color="black", linestyle="--", label="full")
         axes.set(xlabel="alpha (0: no average)", ylabel="test accuracy, % (bars: deviation)", title=title)
         axes.legend()
         save(figure, folder / f"{name}-alpha.svg")

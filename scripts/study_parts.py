@@ -65,8 +65,8 @@ def find(result, name):
 
 def paired(first, second):
     """Differences of the accuracy seed by seed, with the mean's 95 % interval."""
-    before = {run["seed"]: run["accuracy"] for run in second["runs"]}
-    values = [run["accuracy"] - before[run["seed"]] for run in first["runs"]]
+    before = {run["seed"]: run["value"] for run in second["runs"]}
+    values = [run["value"] - before[run["seed"]] for run in first["runs"]]
     mean = sum(values) / len(values)
     if len(values) < 2:
         return {"values": values, "mean": mean, "low": -math.inf, "high": math.inf}
@@ -126,7 +126,7 @@ def processes(one, two):
             continue
         difference = paired(row, single)
         lines.append(
-            f"| {row['method']} | {100 * single['accuracy_mean']:.2f} | {100 * row['accuracy_mean']:.2f} "
+            f"| {row['method']} | {100 * single['mean']:.2f} | {100 * row['mean']:.2f} "
             f"| {100 * difference['mean']:+.2f} [{100 * difference['low']:+.2f}, {100 * difference['high']:+.2f}] |"
         )
     return "\n".join(lines)

@@ -1,5 +1,5 @@
 // Numbers and words as the page shows them.
-import type {Value} from './model';
+import type {Metric, Value} from './model';
 
 const kMinus = '\u2212';
 const kThinSpace = '\u202f';
@@ -15,10 +15,59 @@ export function percent(fraction: number|null, decimals = 2): string {
   return fraction === null ? kNone : fixed(100 * fraction, decimals) + kThinSpace + '%';
 }
 
-// Percentage points with their sign, without a unit.
-export function points(fraction: number, decimals = 2): string {
-  const text = fixed(100 * fraction, decimals);
-  return fraction > 0 && Number(text) !== 0 ? '+' + text : text;
+// "test accuracy" for test_accuracy.
+export function metricName(metric: Metric): string {
+  return metric.name.replace(/_/g, ' ');
+}
+
+// The same at the beginning of a title.
+export function metricTitle(metric: Metric): string {
+  const words = metricName(metric);
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+// Values of one metric. Fractions in per cent with two decimals, others with the decimals that give
+// the last one of `examples` four digits.
+export class MetricFormat {
+  readonly factor: number;
+  readonly unit: string;
+  readonly differenceUnit: string;
+  private readonly decimals: number;
+
+  constructor(metric: Metric, examples: (number|null)[]) {
+    const typical = examples.filter((value) => value !== null).at(-1);
+    const isFraction = metric.unit === 'fraction';
+    this.factor = isFraction ? 100 : 1;
+    this.unit = isFraction ? '%' : metric.unit;
+    this.differenceUnit = isFraction ? 'points' : metric.unit;
+    this.decimals = isFraction ? 2 : typical ? fourDigits(typical) : 3;
+  }
+
+  number(value: number): string {
+    return fixed(this.factor * value, this.decimals);
+  }
+
+  // With its unit.
+  value(value: number|null): string {
+    if (value === null) return kNone;
+    return this.number(value) + (this.unit === '' ? '' : kThinSpace + this.unit);
+  }
+
+  // With its sign, without a unit.
+  difference(value: number): string {
+    const text = this.number(value);
+    return value > 0 && Number(text) !== 0 ? '+' + text : text;
+  }
+
+  // On axes: no decimals that are zero.
+  tick(value: number): string {
+    return round(this.factor * value, Math.max(this.decimals, 2)) +
+        (this.unit === '%' ? kThinSpace + '%' : '');
+  }
+}
+
+function fourDigits(typical: number): number {
+  return Math.min(8, Math.max(0, 3 - Math.floor(Math.log10(Math.abs(typical)))));
 }
 
 export function duration(seconds: number|null): string {
@@ -40,7 +89,7 @@ export function axisDuration(seconds: number): string {
   return round(seconds / 3600, 1) + kThinSpace + 'h';
 }
 
-// At most so many decimals, and none that are zero.
+// At most `decimals` decimals, and none that are zero.
 export function round(value: number, decimals: number): string {
   return String(Number(value.toFixed(decimals))).replace('-', kMinus);
 }

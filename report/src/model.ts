@@ -1,4 +1,4 @@
-// The document that the program puts into the page; cli/report_data.cpp writes it.
+// The document that the program puts into the page; src/program/report/data.cpp writes it.
 
 export interface ReportDocument {
   format: 'tamis-report';
@@ -9,8 +9,20 @@ export interface ReportDocument {
   comparisons: Comparison[];
 }
 
+// What the runs measure after their epochs.
+export interface Metric {
+  name: string;
+  // 'fraction': values in [0, 1] that the page shows in per cent. Any other text stands behind the
+  // number.
+  unit: string;
+  direction: 'higher'|'lower';
+  headline: boolean;
+}
+
 export interface Comparison {
   name: string;
+  // The headline, which the methods are compared by, and all others.
+  metrics: [Metric, ...Metric[]];
   // Label of the method that the others are compared with.
   baseline: string|null;
   confidence: number;
@@ -29,12 +41,13 @@ export interface Sweep {
   points: {value: number; method: string}[];
 }
 
-// One method of the table. Shares and accuracies are fractions; null is what the runs cannot tell.
+// One method of the table: mean and deviation are the headline's. Shares are fractions; null is
+// what the runs cannot tell.
 export interface Row {
   method: string;
   num_seeds: number;
-  accuracy_mean: number|null;
-  accuracy_deviation: number|null;
+  mean: number|null;
+  deviation: number|null;
   difference: Difference|null;
   pruned_share: number|null;
   train_seconds_mean: number|null;
@@ -59,18 +72,18 @@ export interface Setting {
   values?: Record<string, Value>;
 }
 
-// One value per finished epoch; a loss that was not finite is null.
-export interface Metrics {
+// One value per finished epoch; what was not measured or not finite is null, steps that are not
+// known are 0.
+export interface Epochs {
   samples: number[];
+  pruned: number[];
   steps: number[];
-  train_loss: (number|null)[];
-  train_accuracy: number[];
-  test_loss: (number|null)[];
-  test_accuracy: number[];
-  learning_rate: number[];
+  learning_rate: (number|null)[];
   train_seconds: number[];
   prune_seconds: number[];
   test_seconds: number[];
+  // By the metric's name.
+  values: Record<string, (number|null)[]>;
 }
 
 export interface Histogram {
@@ -88,13 +101,13 @@ export interface Run {
   num_train: number;
   num_epochs: number;
   finished: boolean;
-  metrics: Metrics;
+  epochs: Epochs;
   score_histograms: (Histogram|null)[]|null;
   analysis: Analysis|null;
   config: {environment?: Record<string, Value>; [group: string]: unknown};
 }
 
-// analysis.json of `tamis analyze`; cli/analysis_json.cpp writes it. A number that is not defined
+// analysis.json of `tamis analyze`; src/program/analyze/analysis_json.cpp writes it. A number that is not defined
 // is null.
 export interface Analysis {
   name: string;
@@ -140,7 +153,7 @@ export interface Analysis {
 export interface ScoreFidelity {
   name: string;
   options: Record<string, number|string|null>;
-  sees: 'own losses'|'batch losses';
+  sees: 'per-sample losses'|'batch losses';
   spearman: (number|null)[];
   pearson: (number|null)[];
   top_overlap: (number|null)[];
@@ -149,9 +162,9 @@ export interface ScoreFidelity {
 export function readDocument(): ReportDocument {
   const text = document.getElementById('tamis-data')?.textContent ?? '';
   const data = JSON.parse(text) as ReportDocument;
-  if (data.format !== 'tamis-report' || data.format_version !== 1) {
+  if (data.format !== 'tamis-report' || data.format_version !== 2) {
     throw new Error(
-        `data must be tamis-report version 1, got ${data.format} ${data.format_version}`);
+        `data must be tamis-report version 2, got ${data.format} ${data.format_version}`);
   }
   return data;
 }

@@ -6,7 +6,7 @@ namespace CLI {
 class App;
 }
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Feeds a recorded run to a score.
 void add_replay(CLI::App& program);
@@ -20,11 +20,11 @@ void add_simulate(CLI::App& program);
 void add_analyze(CLI::App& program);
 // Trains a model (needs LibTorch).
 void add_train(CLI::App& program);
-// Trains with several methods and seeds (needs LibTorch).
+// Trains with several methods and seeds; without LibTorch, by another program only.
 void add_compare(CLI::App& program);
 // Trains with several values of one option (needs LibTorch).
 void add_sweep(CLI::App& program);
 // Shows and compares runs on one page.
 void add_report(CLI::App& program);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -35,20 +35,22 @@ void run_training(char** argv) {
 #endif
 
 void add_commands(CLI::App& program) {
-  tamis::cli::add_replay(program);
-  tamis::cli::add_plan(program);
-  tamis::cli::add_inspect(program);
-  tamis::cli::add_simulate(program);
-  tamis::cli::add_analyze(program);
+  tamis::program::add_replay(program);
+  tamis::program::add_plan(program);
+  tamis::program::add_inspect(program);
+  tamis::program::add_simulate(program);
+  tamis::program::add_analyze(program);
 #ifdef TAMIS_LIBTORCH
   for (const auto& command : kTrainingCommands) {
     program.add_subcommand(command.name, command.summary)->callback([] {
-      throw std::runtime_error("the program tamis-training must lie beside tamis");
+      throw std::runtime_error("tamis needs the program tamis-training in its own folder; install both");
     });
   }
+#else
+  tamis::program::add_compare(program);
 #endif
 #ifdef TAMIS_REPORT
-  tamis::cli::add_report(program);
+  tamis::program::add_report(program);
 #endif
 }
 
@@ -60,5 +62,5 @@ int main(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == command.name) run_training(argv);
   }
 #endif
-  return tamis::cli::run_program(argc, argv, add_commands);
+  return tamis::program::run_program(argc, argv, add_commands);
 }

@@ -1,18 +1,13 @@
-# tamis_run_files: settings, metrics and folders of runs, without torch.
+# tamis_settings: what the trainer is told and what it shows, without torch.
 find_package(fmt REQUIRED)
-add_library(tamis_run_files STATIC
-  trainer/epoch_metrics.cpp
+add_library(tamis_settings STATIC
   trainer/presets.cpp
   trainer/progress_line.cpp
   trainer/run_config.cpp
-  trainer/run_folder.cpp
-  trainer/summary.cpp
-  trainer/sweep.cpp)
-target_include_directories(tamis_run_files PUBLIC ${PROJECT_SOURCE_DIR}/src)
-target_link_libraries(tamis_run_files PUBLIC tamis::core nlohmann_json::nlohmann_json
-                      PRIVATE fmt::fmt)
-tamis_compile_options(tamis_run_files)
-tamis_optimize_lightly(tamis_run_files)
+  trainer/running_epoch.cpp)
+target_link_libraries(tamis_settings PUBLIC tamis_runs PRIVATE fmt::fmt)
+tamis_compile_options(tamis_settings)
+tamis_optimize_lightly(tamis_settings)
 
 # tamis_trainer: what `tamis train` and `tamis compare` do. Its users do not see torch, whose folders
 # hold another fmt than theirs: trainer.h and compare.h do not include it.
@@ -35,7 +30,7 @@ add_dependencies(tamis_trainer tamis_source_commit)
 target_include_directories(tamis_trainer
   PRIVATE ${PROJECT_BINARY_DIR}/generated)
 target_compile_definitions(tamis_trainer PRIVATE TAMIS_VERSION="${PROJECT_VERSION}")
-target_link_libraries(tamis_trainer PUBLIC tamis_run_files tamis_training PRIVATE tamis::torch)
+target_link_libraries(tamis_trainer PUBLIC tamis_settings tamis_training PRIVATE tamis::torch)
 tamis_compile_options(tamis_trainer)
 tamis_use_torch(tamis_trainer)
 set_source_files_properties(trainer/environment.cpp PROPERTIES SKIP_PRECOMPILE_HEADERS ON)

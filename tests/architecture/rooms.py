@@ -153,9 +153,8 @@ def findings(files):
 
 def checked_files(folder):
     """{path: text} of the files that git knows or would add, without binary ones."""
-    listed = subprocess.run(
-        ["git", "-C", folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], check=True, capture_output=True, text=True
-    )
+    command = ["git", "-C", folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, check=True, capture_output=True, text=True)
     files = {}
     for path in sorted(filter(None, listed.stdout.split("\0"))):
         file = pathlib.Path(folder, path)

@@ -75,7 +75,8 @@ class ClassesTest(unittest.TestCase):
             found(
                 src__core__a_dot_h="class Block final : public Base<int> { struct Entry { int a; }; };\n",
                 src__core__b_dot_h="class Block; struct Other { struct Entry {}; };  // class Block {\n",
-                src__core__c_dot_cpp='struct Block::Part { int a; };\nint f() { struct Block { int a; }; return 0; }\nauto s = "class Block {";\n',
+                src__core__c_dot_cpp='struct Block::Part { int a; };\nauto s = "class Block {";\n',
+                src__core__e_dot_cpp="int f() { struct Block { int a; }; return 0; }\n",
                 tests__core__d_dot_cpp="struct Block {};\n",
             ),
             [],

@@ -21,7 +21,7 @@ function(add_consumer_test name component from)
     COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${PROJECT_BINARY_DIR} -DWORK_DIR=${CMAKE_CURRENT_BINARY_DIR}/consumer/${name}
       -DCOMPONENT=${component} -DFROM=${from} -DSETTINGS=${settings} "-DREFUSED=${ARGN}"
       -P ${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.cmake)
-  set_tests_properties(consumer.${name} PROPERTIES LABELS install TIMEOUT 600)
+  set_tests_properties(consumer.${name} PROPERTIES LABELS install TIMEOUT 1200)
 endfunction()
 
 add_consumer_test(core_package core package)

@@ -23,11 +23,11 @@ const kDesktop = {
 };
 const kCharts = [
   'Difference to full',
-  'Accuracy against epochs',
-  'Accuracy against samples used',
-  'Accuracy against training time',
+  'Test accuracy against epochs',
+  'Test accuracy against samples used',
+  'Test accuracy against training time',
   'Pruned share per epoch',
-  'Loss',
+  'Other metrics',
   'Scores over the epochs',
 ];
 
@@ -181,7 +181,7 @@ test('the table has every method and every figure', async () => {
       assert.equal(method, row.method);
       assert.equal(
           accuracy,
-          `${(100 * row.accuracy_mean).toFixed(2)} ± ${percent(row.accuracy_deviation, 2)}`);
+          `${(100 * row.mean).toFixed(2)} ± ${percent(row.deviation, 2)}`);
       assert.equal(pruned, percent(row.pruned_share, 1));
       assert.equal(time, `${row.train_seconds_mean.toFixed(1)} s`);
       assert.equal(cost, percent(row.prune_overhead, 3));
@@ -194,11 +194,11 @@ test('the table has every method and every figure', async () => {
       const {mean, low, high, supported} = row.difference;
       for (const value of [mean, low, high])
         assert.ok(difference.includes((100 * value).toFixed(2)), difference);
-      const word = supported ? (mean < 0 ? 'below full' : 'above full') : 'within noise of full';
+      const word = supported ? (mean < 0 ? 'worse than full' : 'better than full') : 'within noise of full';
       assert.ok(difference.endsWith(word), difference);
     }
     const words = rows.map((row) => row[2]).join();
-    assert.ok(words.includes('below full') && words.includes('within noise of full'), words);
+    assert.ok(words.includes('worse than full') && words.includes('within noise of full'), words);
   });
 });
 
@@ -240,7 +240,7 @@ test('the legend hides a method in all charts and brings it back', async () => {
 
 test('the last half of the epochs fills the chart', async () => {
   await visit('report.html', {}, async (page) => {
-    const figure = chart(page, 'Accuracy against epochs');
+    const figure = chart(page, 'Test accuracy against epochs');
     const before = await figure.locator('.canvas svg').innerHTML();
     await figure.getByRole('button', {name: 'last half'}).click();
     const labels = await figure.locator('.canvas svg text').allTextContents();
@@ -251,7 +251,7 @@ test('the last half of the epochs fills the chart', async () => {
 
 test('a point explains itself', async () => {
   await visit('report.html', {}, async (page) => {
-    const canvas = chart(page, 'Accuracy against epochs').locator('.canvas');
+    const canvas = chart(page, 'Test accuracy against epochs').locator('.canvas');
     await canvas.scrollIntoViewIfNeeded();
     const box = await canvas.boundingBox();
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
@@ -277,7 +277,7 @@ for (const [colorScheme, isDark] of [['light', false], ['dark', true]]) {
         assert.equal(await brightness(page, selector) < 100, isDark, selector);
       }
       const label =
-          await chart(page, 'Loss').locator('.canvas svg text').first().getAttribute('fill');
+          await chart(page, 'Other metrics').locator('.canvas svg text').first().getAttribute('fill');
       assert.equal(label, isDark ? '#a0acbb' : '#586274');
       await page.screenshot({path: join(folder, `report-${colorScheme}.png`), fullPage: true});
     });
@@ -293,7 +293,7 @@ test('the button chooses the theme', async () => {
     assert.equal(await button.textContent(), 'Theme: dark');
     assert.ok(await brightness(page, 'body') < 100);
     const color = await swatchColor(page, 'seta');
-    assert.equal((await linesOf(chart(page, 'Loss'), color)).length, 1, 'charts follow');
+    assert.equal((await linesOf(chart(page, 'Other metrics'), color)).length, 1, 'charts follow');
     await button.click();
     assert.ok(await brightness(page, 'body') > 200);
     await page.emulateMedia({colorScheme: 'dark'});
@@ -426,7 +426,7 @@ test('a sweep shows accuracy and pruned share against its option', async () => {
   const run = join(folder, 'showcase-sweep');
   report(run, '--out', join(folder, 'sweep.html'));
   await visit('sweep.html', {}, async (page) => {
-    for (const title of ['Accuracy against alpha', 'Pruned share against alpha']) {
+    for (const title of ['Test accuracy against alpha', 'Pruned share against alpha']) {
       const figure = chart(page, title);
       const labels = await figure.locator('.canvas svg text').allTextContents();
       for (const label of ['0.5', '0.9', 'alpha']) assert.ok(labels.includes(label), labels.join());

@@ -20,9 +20,27 @@ json config_of(const FixtureRun& run) {
   const bool is_seta = run.method.ends_with("seta");
   json config = {
       {"format", "tamis-run"},
-      {"format_version", 1},
+      {"format_version", 2},
       {"name", run.name.empty() ? run.method : run.name},
-      {"method", run.method},
+      {"method",
+       {{"name", run.method},
+        {"score", {{"name", is_bls ? "batch-loss" : "sample-loss"}, {"options", json::object()}}},
+        {"policy",
+         {{"name", is_full   ? "none"
+                   : is_seta ? "seta"
+                             : "infobatch"},
+          {"options", json::object()}}},
+        {"delta", is_full ? 1.0 : 0.875}}},
+      {"seed", run.seed},
+      {"epochs", run.epochs},
+      {"metrics",
+       {{{"name", "test_accuracy"},
+         {"unit", "fraction"},
+         {"direction", "higher"},
+         {"headline", true}},
+        {{"name", "train_accuracy"}, {"unit", "fraction"}, {"direction", "higher"}},
+        {{"name", "test_loss"}, {"direction", "lower"}},
+        {{"name", "train_loss"}, {"direction", "lower"}}}},
       {"data",
        {{"name", "made-up-clothes"},
         {"num_train", run.num_train},
@@ -32,8 +50,7 @@ json config_of(const FixtureRun& run) {
         {"imbalance", 1}}},
       {"model", {{"name", "small-cnn"}, {"width", 1.0}, {"parameters", 105866}}},
       {"training",
-       {{"epochs", run.epochs},
-        {"batch_size", 128},
+       {{"batch_size", 128},
         {"optimizer", "sgd"},
         {"learning_rate", 0.1},
         {"schedule", "one-cycle"},
@@ -41,17 +58,7 @@ json config_of(const FixtureRun& run) {
         {"weight_decay", 5e-4},
         {"label_smoothing", 0.0},
         {"augment", "none"},
-        {"seed", run.seed},
         {"threads", 2}}},
-      {"pruning",
-       {{"score", {{"name", is_bls ? "batch-loss" : "sample-loss"}, {"options", json::object()}}},
-        {"policy",
-         {{"name", is_full   ? "none"
-                   : is_seta ? "seta"
-                             : "infobatch"},
-          {"options", json::object()}}},
-        {"delta", is_full ? 1.0 : 0.875},
-        {"seed", run.seed}}},
       {"environment",
        {{"tamis", "0.1.0"},
         {"torch", "1.13.0"},
@@ -59,9 +66,9 @@ json config_of(const FixtureRun& run) {
         {"cores", 2},
         {"date", "2024-03-01T12:00:00Z"},
         {"commit", nullptr}}}};
-  if (is_bls) config["pruning"]["score"]["options"] = {{"alpha", 0.7}};
+  if (is_bls) config["method"]["score"]["options"] = {{"alpha", 0.7}};
   if (!is_full) {
-    config["pruning"]["policy"]["options"] = {{"prune_ratio", is_seta ? 0.1 : 0.5}};
+    config["method"]["policy"]["options"] = {{"prune_ratio", is_seta ? 0.1 : 0.5}};
   }
   config.merge_patch(run.config);
   return config;
@@ -101,10 +108,11 @@ json epoch_of(const FixtureRun& run, std::uint64_t epoch, std::mt19937_64& rando
                {"samples", samples},
                {"pruned", pruned},
                {"steps", (samples + 127) / 128},
-               {"train_loss", loss * (1.0 + 0.3 * run.prune_ratio)},
-               {"train_accuracy", std::clamp(accuracy + 0.02 * share, 0.0, 1.0)},
-               {"test_loss", loss + 0.05},
-               {"test_accuracy", accuracy},
+               {"values",
+                {{"train_loss", loss * (1.0 + 0.3 * run.prune_ratio)},
+                 {"train_accuracy", std::clamp(accuracy + 0.02 * share, 0.0, 1.0)},
+                 {"test_loss", loss + 0.05},
+                 {"test_accuracy", accuracy}}},
                {"learning_rate", 0.1 * (1.0 - share)},
                {"train_seconds", per_epoch(run.train_seconds)},
                {"prune_seconds", per_epoch(run.prune_seconds)},

@@ -6,6 +6,7 @@
 namespace tamis::test {
 namespace {
 
+using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
@@ -17,7 +18,7 @@ std::vector<std::string> labels_of(const nlohmann::json& comparison) {
 }
 
 nlohmann::json alpha(double value) {
-  return {{"pruning", {{"score", {{"options", {{"alpha", value}}}}}}}};
+  return {{"method", {{"score", {{"options", {{"alpha", value}}}}}}}};
 }
 
 TEST(ReportGrouping, KeepsTheOrderOfAComparison) {
@@ -70,6 +71,27 @@ TEST(ReportGrouping, KeepsDataSetsApart) {
   EXPECT_EQ(document["title"], "Data pruning on 2 tasks");
 }
 
+TEST(ReportGrouping, KeepsHeadlinesApart) {
+  const ScratchFolder folder;
+  write_run(folder / "a", {});
+  json metrics = json::parse(std::ifstream(folder / "a/config.json"))["metrics"];
+  for (json& metric : metrics) metric["headline"] = metric["name"] == "test_loss";
+  write_run(folder / "b", {.config = {{"metrics", metrics}}});
+  const json document =
+      run_json({"report", "--json", (folder / "a").string(), (folder / "b").string()});
+  ASSERT_EQ(document["comparisons"].size(), 2U);
+  EXPECT_EQ(document["comparisons"][0]["metrics"][0]["name"], "test_accuracy");
+  EXPECT_EQ(document["comparisons"][1]["metrics"][0]["name"], "test_loss");
+}
+
+TEST(ReportGrouping, ShowsGroupsOfSettingsThatOnlyOneProgramHas) {
+  const ScratchFolder folder;
+  write_run(folder / "a", {.config = {{"augmentation", {{"mosaic", true}}}, {"model", nullptr}}});
+  const json comparison = report_of({folder / "a"});
+  EXPECT_EQ(comparison["name"], "made-up-clothes");
+  EXPECT_THAT(comparison["settings"].dump(), HasSubstr("augmentation.mosaic"));
+}
+
 TEST(ReportGrouping, IgnoresWhereAndWhenARunWasMade) {
   const ScratchFolder folder;
   write_run(folder / "a", {.seed = 1});
@@ -114,12 +136,12 @@ TEST(ReportGrouping, SeparatesCommonSettingsFromThoseOfAMethod) {
     if (setting["key"] == "training.batch_size") {
       EXPECT_EQ(setting["value"], 128);
     }
-    EXPECT_NE(setting["key"], "training.seed");
+    EXPECT_NE(setting["key"], "seed");
     if (setting.contains("values")) different.push_back(setting["key"]);
   }
-  EXPECT_THAT(different, UnorderedElementsAre("pruning.delta", "pruning.policy.name",
-                                              "pruning.policy.options.prune_ratio",
-                                              "pruning.score.name", "pruning.score.options.alpha"));
+  EXPECT_THAT(different, UnorderedElementsAre("method.delta", "method.policy.name",
+                                              "method.policy.options.prune_ratio",
+                                              "method.score.name", "method.score.options.alpha"));
 }
 
 }  // namespace

@@ -25,21 +25,48 @@ std::vector<Damage> damages() {
   const json none = json::object();
   return {
       {"Format", {{"format", "other"}}, none, R"(config.json: format must be "tamis-run")"},
-      {"Version", {{"format_version", 2}}, none, "format_version must be 1"},
+      {"Version", {{"format_version", 3}}, none, "format_version must be in [1, 2]"},
       {"NoMethod", {{"method", nullptr}}, none, R"(config.json: the key "method" is missing)"},
       {"NoData", {{"data", 3}}, none, "config.json: data must be an object, got 3"},
       {"NoEpochs",
-       {{"training", {{"epochs", 0}}}},
+       {{"epochs", 0}},
        none,
-       "config.json: training: epochs must be a whole number of at least 1, got 0"},
-      {"Seed", {{"training", {{"seed", -1}}}}, none, "seed must be a whole number of at least 0"},
+       "config.json: epochs must be a whole number of at least 1, got 0"},
+      {"Seed", {{"seed", -1}}, none, "seed must be a whole number of at least 0"},
       {"Accuracy",
        none,
-       {{"test_accuracy", 91.5}},
-       "metrics.jsonl: line 4: test_accuracy must be in [0, 1], got 91.5"},
-      {"Samples", none, {{"samples", 900}}, "samples + pruned must be data.num_train"},
+       {{"values", {{"test_accuracy", 91.5}}}},
+       "metrics.jsonl: line 4: values: test_accuracy must be in [0, 1], for its unit is fraction, "
+       "got 91.5"},
+      {"NoValues", none, {{"values", nullptr}}, R"(line 4: the key "values" is missing)"},
+      {"UnknownValue",
+       none,
+       {{"values", {{"top5", 0.5}}}},
+       R"(line 4: values: top5 must be one of "metrics" of config.json)"},
+      {"NoHeadlineValue",
+       none,
+       {{"values", {{"test_accuracy", nullptr}}}},
+       "line 4: values: test_accuracy must be a finite number after the last epoch"},
+      {"NoMetrics", {{"metrics", nullptr}}, none, R"(the key "metrics" is missing)"},
+      {"NoHeadline",
+       {{"metrics", {{{"name", "loss"}, {"direction", "lower"}}}}},
+       none,
+       R"(number of metrics with "headline": true must be 1, got 0)"},
+      {"Direction",
+       {{"metrics", {{{"name", "loss"}, {"direction", "down"}}}}},
+       none,
+       R"(metrics[0]: direction must be "higher" or "lower")"},
+      {"MetricTwice",
+       {{"metrics",
+         {{{"name", "loss"}, {"direction", "lower"}}, {{"name", "loss"}, {"direction", "lower"}}}}},
+       none,
+       "metrics[1]: name must be a name of its own"},
+      {"Pruned", none, {{"pruned", 1001}}, "pruned must be at most data.num_train"},
       {"Epoch", none, {{"epoch", 2}}, "line 4: epoch must be 3"},
-      {"Loss", none, {{"test_loss", "low"}}, R"(test_loss must be a number or null, got "low")"},
+      {"Loss",
+       none,
+       {{"values", {{"test_loss", "low"}}}},
+       R"(test_loss must be a number or null, got "low")"},
       {"Seconds", none, {{"train_seconds", -1}}, "train_seconds must be a finite number of at lea"},
       {"Overhead", none, {{"prune_seconds", 99}}, "prune_seconds must be at most train_seconds"},
       {"Histogram",
@@ -99,7 +126,7 @@ TEST(ReportFolders, MayHoldALineThatIsBeingWritten) {
   std::getline(std::ifstream(folder / "run/metrics.jsonl"), text, '\0');
   std::ofstream(folder / "run/metrics.jsonl") << text.substr(0, text.size() - 20);
   const json run = report_of({folder / "run"})["runs"][0];
-  EXPECT_EQ(run["metrics"]["samples"].size(), 3U);
+  EXPECT_EQ(run["epochs"]["samples"].size(), 3U);
   EXPECT_EQ(run["finished"], false);
 }
 
@@ -115,9 +142,9 @@ TEST(ReportFolders, MayNotHaveMoreEpochsThanPlanned) {
   write_run(folder / "run", {.epochs = 3});
   const json config = json::parse(std::ifstream(folder / "run/config.json"));
   json shorter = config;
-  shorter["training"]["epochs"] = 2;
+  shorter["epochs"] = 2;
   std::ofstream(folder / "run/config.json") << shorter.dump();
-  EXPECT_THAT(refused(folder / "run"), HasSubstr("line 3: training.epochs of config.json is 2"));
+  EXPECT_THAT(refused(folder / "run"), HasSubstr("line 3: epochs of config.json is 2"));
 }
 
 TEST(ReportFolders, MustBeWhatAComparisonSays) {
@@ -132,16 +159,16 @@ TEST(ReportFolders, MustBeWhatAComparisonSays) {
     return refused(compare);
   };
   EXPECT_THAT(refused_with({{"format", "tamis-run"}}), HasSubstr(R"(must be "tamis-compare")"));
-  EXPECT_THAT(refused_with({{"methods", {"full", "full"}}}), HasSubstr("methods[1] must be"));
-  EXPECT_THAT(refused_with({{"methods", {"ucb"}}}),
+  EXPECT_THAT(refused_with({{"methods", {"full", "full"}}}),
+              HasSubstr("methods must be there once each, got full twice"));
+  EXPECT_THAT(refused_with({{"methods", {"ucb"}}, {"baseline", "ucb"}}),
               HasSubstr("none of its 3 runs is in the folder"));
-  EXPECT_THAT(refused_with({{"seeds", json::array()}}), HasSubstr("seeds must be"));
+  EXPECT_THAT(refused_with({{"seeds", json::array()}}), HasSubstr("seeds must be at least one"));
   EXPECT_THAT(refused_with({{"baseline", "ucb"}}),
               HasSubstr("baseline must be one of the methods"));
   std::ofstream(compare / "compare.json") << good.dump();
   write_run(compare / "full-seed1", {.seed = 4});
-  EXPECT_THAT(refused(compare),
-              HasSubstr("full-seed1/config.json: training.seed must be 1, got 4"));
+  EXPECT_THAT(refused(compare), HasSubstr("full-seed1/config.json: seed must be 1, got 4"));
 }
 
 }  // namespace

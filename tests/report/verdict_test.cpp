@@ -23,23 +23,24 @@ TEST(ReportVerdict, SaysWithinNoiseIfTheIntervalIncludesZero) {
   const std::string text = verdict_for({{0.91, 0.92, 0.90}, {0.90, 0.93, 0.89}});
   EXPECT_THAT(text, HasSubstr("bls-infobatch is within noise of full: the 95 % interval of the "
                               "difference includes zero."));
-  EXPECT_THAT(text, Not(HasSubstr("below full")));
-  EXPECT_THAT(text, Not(HasSubstr("above full")));
+  EXPECT_THAT(text, Not(HasSubstr("worse than full")));
+  EXPECT_THAT(text, Not(HasSubstr("better than full")));
 }
 
 TEST(ReportVerdict, SaysHowMuchASupportedDifferenceIs) {
   const std::string below = verdict_for({{0.91, 0.92, 0.90}, {0.890, 0.901, 0.881}});
-  EXPECT_THAT(below, HasSubstr("bls-infobatch is below full by 1.93 points (95 % interval 1.79 to "
-                               "2.08)."));
-  EXPECT_THAT(below, HasSubstr("No method saved time without a supported loss of accuracy."));
+  EXPECT_THAT(below,
+              HasSubstr("bls-infobatch is worse than full by 1.93 points (95 % interval 1.79 to "
+                        "2.08)."));
+  EXPECT_THAT(below, HasSubstr("No method saved training time without being worse."));
   const std::string above = verdict_for({{0.91, 0.92, 0.90}, {0.930, 0.939, 0.919}});
-  EXPECT_THAT(above, HasSubstr("bls-infobatch is above full by 1.93 points"));
+  EXPECT_THAT(above, HasSubstr("bls-infobatch is better than full by 1.93 points"));
 }
 
 TEST(ReportVerdict, SaysWhatTheIntervalStillAllows) {
   // -0.01, +0.01, -0.01: mean -0.333 points, half width 2.868.
   const std::string text = verdict_for({{0.91, 0.92, 0.90}, {0.90, 0.93, 0.89}});
-  EXPECT_THAT(text, HasSubstr("the interval still allows a loss of up to 3.20 points"));
+  EXPECT_THAT(text, HasSubstr("the interval still allows it to be worse by 3.20 points"));
   EXPECT_THAT(text, HasSubstr("bls-infobatch took less training time: 24.0 % less than full"));
 }
 
@@ -50,13 +51,33 @@ TEST(ReportVerdict, GivesTheSettingAndTheCostOfPruning) {
   EXPECT_THAT(text, HasSubstr("Pruning itself took at most 0.13 % of the training time."));
 }
 
-TEST(ReportVerdict, ClaimsNothingFromOneSeed) {
+TEST(ReportVerdict, ClaimsNothingFromFewerThanThreeSeeds) {
+  const std::vector<FixtureComparison> comparisons = {
+      {.seeds = {5}, .accuracies = {{0.9}, {0.5}}},
+      {.seeds = {5, 6}, .accuracies = {{0.9, 0.9}, {0.5, 0.5}}}};
+  for (const FixtureComparison& comparison : comparisons) {
+    const ScratchFolder folder;
+    write_comparison(folder / "compare", comparison);
+    const std::string text = verdict_of(report_of({folder / "compare"}));
+    EXPECT_THAT(text, HasSubstr("With fewer than three seeds a difference to full cannot be told "
+                                "from noise: bls-infobatch −40.00 points."));
+    EXPECT_THAT(text, AllOf(Not(HasSubstr("worse")), Not(HasSubstr("within noise"))));
+  }
+}
+
+// A detector that trains with a distance to the truth: lower is better, and it has a unit.
+TEST(ReportVerdict, FollowsTheDirectionAndTheUnitOfTheHeadline) {
   const ScratchFolder folder;
-  write_comparison(folder / "compare", {.seeds = {5}, .accuracies = {{0.9}, {0.5}}});
+  write_comparison(folder / "compare", {.accuracies = {{0.5, 0.52, 0.51}, {0.4, 0.42, 0.412}}});
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "compare")) {
+    if (!entry.is_directory()) continue;
+    nlohmann::json config = nlohmann::json::parse(std::ifstream(entry.path() / "config.json"));
+    config["metrics"][0].update({{"unit", "mm"}, {"direction", "lower"}});
+    std::ofstream(entry.path() / "config.json") << config.dump();
+  }
   const std::string text = verdict_of(report_of({folder / "compare"}));
-  EXPECT_THAT(text, HasSubstr("From one seed a difference to full cannot be told from noise: "
-                              "bls-infobatch −40.00 points."));
-  EXPECT_THAT(text, AllOf(Not(HasSubstr("below")), Not(HasSubstr("within noise"))));
+  EXPECT_THAT(text, HasSubstr("full reached a test accuracy of 0.5100 mm."));
+  EXPECT_THAT(text, HasSubstr("bls-infobatch is better than full by 0.0993 mm (95 % interval"));
 }
 
 TEST(ReportVerdict, JudgesNothingWithoutABaseline) {
@@ -104,8 +125,10 @@ TEST(ReportVerdict, CallsADifferenceExactlyWhatItsIntervalSupports) {
     num_supported += is_supported ? 1 : 0;
     const std::string text = verdict_for({full, treated});
     EXPECT_EQ(text.find("within noise of full") == std::string::npos, is_supported) << text;
-    EXPECT_EQ(text.find("is below full") != std::string::npos, is_supported && mean < 0.0) << text;
-    EXPECT_EQ(text.find("is above full") != std::string::npos, is_supported && mean > 0.0) << text;
+    EXPECT_EQ(text.find("is worse than full") != std::string::npos, is_supported && mean < 0.0)
+        << text;
+    EXPECT_EQ(text.find("is better than full") != std::string::npos, is_supported && mean > 0.0)
+        << text;
   }
   EXPECT_GT(num_supported, 5);
   EXPECT_LT(num_supported, 35);
@@ -131,7 +154,7 @@ TEST(ReportVerdict, NamesTheBestOfThoseNotShownToBeWorse) {
   const std::string text = verdict_of(report_of(folders));
   EXPECT_THAT(text, HasSubstr("Of the methods not shown to be worse, seta saved the most training "
                               "time: 30.0 % less than full"));
-  EXPECT_THAT(text, HasSubstr("random-dynamic is below full by 10.00 points"));
+  EXPECT_THAT(text, HasSubstr("random-dynamic is worse than full by 10.00 points"));
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ inline training::Trainer start(const training::RunConfig& config,
 
 inline training::Trainer resume(const std::filesystem::path& path) {
   auto folder = training::RunFolder::open(path);
-  return {training::RunFolder::read_config(path), tiny_data(), std::move(folder)};
+  return {training::read_run_config(path), tiny_data(), std::move(folder)};
 }
 
 inline training::Outcome run_quietly(training::Trainer& trainer,

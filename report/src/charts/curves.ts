@@ -1,5 +1,5 @@
 // Curves of several seeds as one line and a band.
-import type {Metrics, Run} from '../model';
+import type {Epochs, Run} from '../model';
 
 // The runs of one method, epoch by epoch. `low` and `high` are the lowest and the highest seed.
 export interface Curve {
@@ -11,7 +11,7 @@ export interface Curve {
   high: (number|null)[];
 }
 
-export type Series = (metrics: Metrics, run: Run) => (number|null)[];
+export type Series = (epochs: Epochs, run: Run) => (number|null)[];
 
 export function cumulative(values: number[]): number[] {
   let sum = 0;
@@ -25,7 +25,7 @@ function mean(values: number[]): number {
 // Finished runs if there are any: a mean over seeds that stop at different epochs would jump.
 function comparable(runs: Run[]): Run[] {
   const finished = runs.filter((run) => run.finished);
-  return (finished.length > 0 ? finished : runs).filter((run) => run.metrics.samples.length > 0);
+  return (finished.length > 0 ? finished : runs).filter((run) => run.epochs.samples.length > 0);
 }
 
 // One curve per method that has an epoch. x is the mean over the seeds too: they may have used
@@ -35,8 +35,8 @@ export function curves(methods: string[], runs: Run[], x: Series, y: Series): Cu
   for (const method of methods) {
     const chosen = comparable(runs.filter((run) => run.method === method));
     if (chosen.length === 0) continue;
-    const xs = chosen.map((run) => x(run.metrics, run));
-    const ys = chosen.map((run) => y(run.metrics, run));
+    const xs = chosen.map((run) => x(run.epochs, run));
+    const ys = chosen.map((run) => y(run.epochs, run));
     const length = Math.min(...ys.map((values) => values.length));
     const curve: Curve = {method, numRuns: chosen.length, x: [], mean: [], low: [], high: []};
     for (let e = 0; e < length; ++e) {

@@ -1,13 +1,15 @@
 // A sweep as curves: one figure of its runs against the option that varies.
-import type {Comparison, Run, Sweep} from '../model';
+import type {Comparison, Metric, Run, Sweep} from '../model';
 import type {Curve} from './curves';
 
 export type Figure = (run: Run) => number;
 
-export const accuracy: Figure = (run) =>
-    run.metrics.test_accuracy[run.metrics.test_accuracy.length - 1]!;
+// A metric after the last epoch.
+export function finalValue(metric: Metric): Figure {
+  return (run) => run.epochs.values[metric.name]?.at(-1) ?? NaN;
+}
 export const pruned: Figure = (run) =>
-    1 - run.metrics.samples.reduce((sum, n) => sum + n, 0) / (run.num_train * run.num_epochs);
+    run.epochs.pruned.reduce((sum, n) => sum + n, 0) / (run.num_train * run.num_epochs);
 
 function finishedRuns(comparison: Comparison, method: string): Run[] {
   return comparison.runs.filter((run) => run.method === method && run.finished);

@@ -58,7 +58,7 @@ function seriesChart(series: NonNullable<Analysis['series']>): HTMLElement {
   const all = [
     plainCurve('batch loss L', x, series.batch_loss),
     plainCurve('score', x, series.score),
-    plainCurve('own loss l', x, series.sample_loss),
+    plainCurve('sample loss l', x, series.sample_loss),
     plainCurve('signal l/B', x, series.signal),
   ];
   return linesPanel(
@@ -104,13 +104,13 @@ function fidelityChart(fidelity: Analysis['fidelity']): HTMLElement {
   let measure: Measure = 'spearman';
   const x = fidelity.epochs.map((epoch) => epoch + 1);
   const curve = (score: ScoreFidelity) => plainCurve(score.name, x, score[measure]);
-  const own = fidelity.scores.filter((score) => score.sees === 'own losses');
+  const own = fidelity.scores.filter((score) => score.sees !== 'batch losses');
   return linesPanel(
       'Agreement with the true loss', 'How well every score agrees with the true losses.',
       `True loss: ${
           fidelity.truth === 'measured' ? 'of every recorded sample, measured after the epoch' :
                                           'of each sample at its last visit'}. ${
-          own.map((score) => score.name).join(', ')} see the sample\u2019s own loss, the others ` +
+          own.map((score) => score.name).join(', ')} see the sample\u2019s loss, the others ` +
           `only the mean of its batches. Chance gives 0, for the highest ${
               percent(fidelity.top_share, 0)} in common ${percent(fidelity.top_share, 0)}.`,
       fidelity.scores.map((score) => score.name), () => fidelity.scores.map(curve), {

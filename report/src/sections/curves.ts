@@ -1,15 +1,27 @@
-// Accuracy, pruned share and loss while training.
+// The metrics and the pruned share while training.
 import {chartPanel} from '../charts/chart';
 import {cumulative, curves, lastHalf, type Series} from '../charts/curves';
 import {lineChart, type LineChartSpec} from '../charts/line_chart';
-import {h, segments} from '../dom';
-import {axisDuration, fixed, percent, round, short, significant} from '../format';
+import {h, segments, select} from '../dom';
+import {
+  axisDuration,
+  fixed,
+  MetricFormat,
+  metricName,
+  metricTitle,
+  percent,
+  round,
+  short,
+} from '../format';
 import {legend, type Methods} from '../methods';
-import type {Comparison} from '../model';
+import type {Comparison, Metric} from '../model';
 import type {Section} from '../section';
 
-const epochsDone: Series = (metrics) => metrics.samples.map((_, e) => e + 1);
-const accuracy: Series = (metrics) => metrics.test_accuracy;
+const epochsDone: Series = (epochs) => epochs.samples.map((_, e) => e + 1);
+
+function valuesOf(metric: Metric): Series {
+  return (epochs) => epochs.values[metric.name] ?? epochs.samples.map(() => null);
+}
 
 type Axis = Pick<LineChartSpec, 'xName'|'xTick'|'shared'>&{x: Series};
 
@@ -22,13 +34,13 @@ const kEpochs: Axis = {
   shared: true
 };
 const kSamples: Axis = {
-  x: (metrics) => cumulative(metrics.samples),
+  x: (epochs) => cumulative(epochs.samples),
   xName: 'samples used',
   xTick: short,
   shared: false,
 };
 const kTime: Axis = {
-  x: (metrics) => cumulative(metrics.train_seconds),
+  x: (epochs) => cumulative(epochs.train_seconds),
   xName: 'training time',
   xTick: axisDuration,
   shared: false,
@@ -40,14 +52,21 @@ function bands(comparison: Comparison): string {
       '';
 }
 
-function accuracyChart(
-    comparison: Comparison, methods: Methods, axis: Axis, title: string,
-    note: string): HTMLElement {
-  const all = curves(methods.names, comparison.runs, axis.x, accuracy);
+function formatOf(metric: Metric, comparison: Comparison): MetricFormat {
+  return new MetricFormat(
+      metric, comparison.runs.flatMap((run) => run.epochs.values[metric.name] ?? []));
+}
+
+function headlineChart(
+    comparison: Comparison, methods: Methods, axis: Axis, note: string): HTMLElement {
+  const metric = comparison.metrics[0];
+  const title = metricTitle(metric);
+  const format = formatOf(metric, comparison);
+  const all = curves(methods.names, comparison.runs, axis.x, valuesOf(metric));
   let isHalf = false;
   const panel = chartPanel({
-    title,
-    description: `Test accuracy of each method against ${axis.xName}.`,
+    title: `${title} against ${axis.xName}`,
+    description: `${title} of each method against ${axis.xName}.`,
     note: note + bands(comparison),
     controls: [segments(
         'Part of the training', ['all epochs', 'last half'],
@@ -59,17 +78,23 @@ function accuracyChart(
       ...axis,
       curves: isHalf ? all.map(lastHalf) : all,
       methods,
-      yName: 'test accuracy',
-      yTick: percentTick,
-      yFormat: percent,
+      yName: axisName(metric, format),
+      yTick: (value) => format.tick(value),
+      yFormat: (value) => format.value(value),
     }),
   });
   methods.onChange(panel.redraw);
   return panel.element;
 }
 
+// With the unit, unless the ticks have it.
+function axisName(metric: Metric, format: MetricFormat): string {
+  return metricName(metric) +
+      (format.unit === '' || format.unit === '%' ? '' : `, ${format.unit}`);
+}
+
 function prunedChart(comparison: Comparison, methods: Methods): HTMLElement {
-  const share: Series = (metrics, run) => metrics.samples.map((used) => 1 - used / run.num_train);
+  const share: Series = (epochs, run) => epochs.pruned.map((pruned) => pruned / run.num_train);
   const all = curves(methods.names, comparison.runs, epochsDone, share);
   const panel = chartPanel({
     title: 'Pruned share per epoch',
@@ -90,30 +115,36 @@ function prunedChart(comparison: Comparison, methods: Methods): HTMLElement {
   return panel.element;
 }
 
-function lossChart(comparison: Comparison, methods: Methods): HTMLElement {
-  const kinds: Series[] = [(metrics) => metrics.train_loss, (metrics) => metrics.test_loss];
-  const all = kinds.map((kind) => curves(methods.names, comparison.runs, epochsDone, kind));
+// All metrics but the headline, one at a time.
+function otherChart(comparison: Comparison, methods: Methods): HTMLElement|null {
+  const others = comparison.metrics.slice(1);
+  if (others.length === 0) return null;
+  const all = others.map(
+      (metric) => curves(methods.names, comparison.runs, epochsDone, valuesOf(metric)));
   let chosen = 0;
+  const names = others.map(metricTitle);
   const panel = chartPanel({
-    title: 'Loss',
-    description: 'Mean loss of each method against epochs.',
-    note:
-        'The training loss is over the samples that the epoch used: a method that leaves out ' +
-        'easy samples shows a higher one without being worse.' + bands(comparison),
-    controls: [segments(
-        'Which loss', ['training', 'test'],
-        (index) => {
-          chosen = index;
-          panel.redraw();
-        })],
-    option: () => lineChart({
-      ...kEpochs,
-      curves: all[chosen] ?? [],
-      methods,
-      yName: 'mean loss',
-      yTick: (value) => round(value, 6),
-      yFormat: (value) => significant(value, 4),
-    }),
+    title: 'Other metrics',
+    description: 'The other metrics of each method against epochs.',
+    note: 'What is measured on the samples of the epoch is not comparable between methods: one ' +
+        'that leaves out easy samples shows a higher training loss without being worse.' +
+        bands(comparison),
+    controls: [(names.length > 4 ? select : segments)('metric', names, (index) => {
+      chosen = index;
+      panel.redraw();
+    })],
+    option: () => {
+      const metric = others[chosen]!;
+      const format = formatOf(metric, comparison);
+      return lineChart({
+        ...kEpochs,
+        curves: all[chosen]!,
+        methods,
+        yName: axisName(metric, format),
+        yTick: (value) => format.tick(value),
+        yFormat: (value) => format.value(value),
+      });
+    },
   });
   methods.onChange(panel.redraw);
   return panel.element;
@@ -123,19 +154,17 @@ export const trainingCurves: Section = {
   id: 'curves',
   title: 'Training',
   render: (comparison, methods) => {
-    if (!comparison.runs.some((run) => run.metrics.samples.length > 0)) return null;
+    if (!comparison.runs.some((run) => run.epochs.samples.length > 0)) return null;
     return h(
         'div', {}, legend(methods),
         h('div', {class: 'charts'},
-          accuracyChart(
-              comparison, methods, kEpochs, 'Accuracy against epochs',
+          headlineChart(
+              comparison, methods, kEpochs,
               'After as many epochs, a pruned run has seen fewer samples.'),
-          accuracyChart(
-              comparison, methods, kSamples, 'Accuracy against samples used',
+          headlineChart(
+              comparison, methods, kSamples,
               'Summed over the epochs: what was learned from as much work.'),
-          accuracyChart(
-              comparison, methods, kTime, 'Accuracy against training time',
-              'Testing is not counted.'),
-          prunedChart(comparison, methods), lossChart(comparison, methods)));
+          headlineChart(comparison, methods, kTime, 'Testing is not counted.'),
+          prunedChart(comparison, methods), otherChart(comparison, methods)));
   },
 };

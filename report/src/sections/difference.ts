@@ -1,8 +1,8 @@
 // Differences to the baseline with their intervals.
 import {chartPanel, frame, valueAxis, type Option} from '../charts/chart';
-import {escapeHtml, fixed, points} from '../format';
+import {escapeHtml, fixed, MetricFormat, metricName, metricTitle, significant} from '../format';
 import type {Methods} from '../methods';
-import type {Comparison, Difference} from '../model';
+import type {Comparison, Difference, Metric} from '../model';
 import type {Section} from '../section';
 import {token} from '../theme';
 
@@ -11,27 +11,37 @@ interface Judged {
   difference: Difference;
 }
 
+function unitText(metric: Metric, format: MetricFormat): string {
+  if (metric.unit === 'fraction') return ', percentage points';
+  return format.differenceUnit === '' ? '' : `, ${format.differenceUnit}`;
+}
+
 // The ends of the interval as bars, the mean as a dot, and a line through all three.
-function intervalSeries(judged: Judged, row: number, methods: Methods): Option {
+function intervalSeries(
+    judged: Judged, row: number, methods: Methods, factor: number): Option {
   const {low, high, mean} = judged.difference;
   const color = methods.style(judged.method).color;
   const end = {symbol: 'rect', symbolSize: [2, 14]};
   const dot = {
-    value: [100 * mean, row],
+    value: [factor * mean, row],
     symbol: low === null ? 'emptyCircle' : 'circle',
     symbolSize: 11
   };
   const data = low === null || high === null ?
       [dot] :
-      [{value: [100 * low, row], ...end}, dot, {value: [100 * high, row], ...end}];
+      [{value: [factor * low, row], ...end}, dot, {value: [factor * high, row], ...end}];
   return {name: judged.method, type: 'line', data, color, lineStyle: {color, width: 2.5}};
 }
 
-function option(all: Judged[], methods: Methods, baseline: string, narrow: boolean): Option {
+function option(
+    all: Judged[], methods: Methods, comparison: Comparison, narrow: boolean): Option {
+  const metric = comparison.metrics[0];
+  const baseline = comparison.baseline ?? '';
+  const format = new MetricFormat(metric, comparison.rows.map((row) => row.mean));
   const base = frame();
   const ends = all.flatMap(
       ({difference}) => [difference.low ?? difference.mean, difference.high ?? difference.mean]);
-  const reach = 110 * Math.max(...ends.map(Math.abs), 0.0005);
+  const reach = 1.1 * Math.max(...ends.map((end) => format.factor * Math.abs(end))) || 1;
   return {
     ...base,
     grid: {...(base['grid'] as object), top: 20},
@@ -43,16 +53,17 @@ function option(all: Judged[], methods: Methods, baseline: string, narrow: boole
         if (found === undefined) return '';
         const {mean, low, high, num_pairs: pairs} = found.difference;
         const interval = low !== null && high !== null ?
-            `<br>95 % interval ${points(low)} to ${points(high)}` :
+            `<br>95 % interval ${format.difference(low)} to ${format.difference(high)}` :
             '';
-        return `${escapeHtml(found.method)} <b>${points(mean)} points</b>${interval}<br>${
+        return `${escapeHtml(found.method)} <b>${format.difference(mean)} ${
+            escapeHtml(format.differenceUnit)}</b>${interval}<br>${
             pairs} paired seeds`;
       },
     },
     xAxis: {
       ...valueAxis(
-          `${narrow ? 'points' : 'accuracy'} minus ${baseline}${
-              narrow ? '' : ', percentage points'}`,
+          `${narrow ? 'value' : metricName(metric)} minus ${baseline}${
+              narrow ? '' : unitText(metric, format)}`,
           true, (value) => fixed(value, 2)),
       min: -reach,
       max: reach,
@@ -61,7 +72,8 @@ function option(all: Judged[], methods: Methods, baseline: string, narrow: boole
         hideOverlap: true,
         showMinLabel: false,
         showMaxLabel: false,
-        formatter: (value: number) => (value > 0 ? '+' : '') + fixed(value, reach < 0.5 ? 2 : 1),
+        formatter: (value: number) => (value > 0 ? '+' : '') +
+            significant(Math.abs(value) < 1e-9 * reach ? 0 : value, 3),
       },
       splitLine: {show: true, lineStyle: {color: token('line')}},
     },
@@ -74,7 +86,7 @@ function option(all: Judged[], methods: Methods, baseline: string, narrow: boole
       axisLabel: {color: token('text'), width: narrow ? 112 : 200, overflow: 'break'},
     },
     series: [
-      ...all.map((judged, row) => intervalSeries(judged, row, methods)),
+      ...all.map((judged, row) => intervalSeries(judged, row, methods, format.factor)),
       {
         type: 'line',
         data: [],
@@ -96,7 +108,7 @@ function judgedMethods(comparison: Comparison): Judged[] {
 }
 
 const kNote = 'Dot: mean over the paired seeds. Bar: 95\u202f% interval; one that crosses zero ' +
-    'does not support a difference.';
+    'does not support a difference, and neither do fewer than three seeds.';
 const kSingleNote = 'A hollow dot without a bar comes from a single seed.';
 
 export const difference: Section = {
@@ -105,13 +117,15 @@ export const difference: Section = {
   render: (comparison, methods) => {
     const all = judgedMethods(comparison);
     const baseline = comparison.baseline;
+    const metric = comparison.metrics[0];
     if (baseline === null || all.length === 0) return null;
     const panel = chartPanel({
       title: `Difference to ${baseline}`,
-      description: 'Mean difference in test accuracy and its 95 % interval, for each method.',
-      note: `${kNote} ${kSingleNote}`,
+      description: `Mean difference in ${
+          metricName(metric)} and its 95 % interval, for each method.`,
+      note: `${metricTitle(metric)}: ${metric.direction} is better. ${kNote} ${kSingleNote}`,
       height: 86 + 38 * all.length,
-      option: (narrow) => option(all, methods, baseline, narrow),
+      option: (narrow) => option(all, methods, comparison, narrow),
     });
     return panel.element;
   },

@@ -9,7 +9,7 @@ function withoutGroup(key: string): string {
   return key.slice(key.indexOf('.') + 1);
 }
 
-// "pruning.score.options.alpha" as "score alpha".
+// "method.score.options.alpha" as "score alpha".
 function readable(key: string): string {
   return withoutGroup(key)
       .replace(/\boptions\./g, '')
@@ -23,8 +23,8 @@ function inOrder(settings: Setting[]): Setting[] {
   const groupOf = (setting: Setting) => setting.key.slice(0, setting.key.indexOf('.'));
   const groups = [...new Set(settings.map(groupOf))];
   const rank = (setting: Setting) => setting.key.replace(/name$/, '')
-                                         .replace('pruning.score', 'pruning.0')
-                                         .replace('pruning.policy', 'pruning.1');
+                                         .replace('method.score', 'method.0')
+                                         .replace('method.policy', 'method.1');
   const before = (a: string, b: string) => a < b ? -1 : a > b ? 1 : 0;
   return [...settings].sort(
       (a, b) =>

@@ -1,17 +1,20 @@
-// Accuracy and pruned share against the option that a sweep varies.
+// The headline metric and the pruned share against the option that a sweep varies.
 import {chartPanel} from '../charts/chart';
 import {lineChart} from '../charts/line_chart';
-import {accuracy, baselineCurve, pruned, sweepCurve, type Figure} from '../charts/sweep_curves';
+import {baselineCurve, finalValue, pruned, sweepCurve, type Figure} from '../charts/sweep_curves';
 import {h} from '../dom';
-import {percent, round, significant} from '../format';
+import {MetricFormat, metricName, metricTitle, significant} from '../format';
 import {legend, Methods} from '../methods';
-import type {Comparison, Sweep} from '../model';
+import type {Comparison, Metric, Sweep} from '../model';
 import type {Section} from '../section';
 
+const kPruned: Metric = {name: 'pruned', unit: 'fraction', direction: 'higher', headline: false};
+
 function sweepChart(
-    comparison: Comparison, swept: Sweep, methods: Methods, title: string, yName: string,
+    comparison: Comparison, swept: Sweep, methods: Methods, title: string, metric: Metric,
     figure: Figure): HTMLElement {
   const curve = sweepCurve(comparison, swept, figure);
+  const format = new MetricFormat(metric, curve.mean);
   const option = swept.option.replace(/_/g, ' ');
   const panel = chartPanel({
     title,
@@ -24,9 +27,9 @@ function sweepChart(
       xTick: (value) => significant(value, 4),
       xRange: [Math.min(...curve.x), Math.max(...curve.x)],
       shared: true,
-      yName,
-      yTick: (value) => round(100 * value, 2) + '\u202f%',
-      yFormat: percent,
+      yName: metricName(metric),
+      yTick: (value) => format.tick(value),
+      yFormat: (value) => format.value(value),
     }),
   });
   methods.onChange(panel.redraw);
@@ -38,16 +41,18 @@ export const sweep: Section = {
   title: 'Sweep',
   render: (comparison) => {
     const swept = comparison.sweep;
-    if (swept === null || sweepCurve(comparison, swept, accuracy).x.length === 0) return null;
+    if (swept === null || sweepCurve(comparison, swept, pruned).x.length === 0) return null;
     const names = [swept.method, ...(comparison.baseline === null ? [] : [comparison.baseline])];
     const methods = new Methods(names, comparison.baseline);
     const option = swept.option.replace(/_/g, ' ');
+    const headline = comparison.metrics[0];
     return h(
         'div', {}, legend(methods),
         h('div', {class: 'charts'},
           sweepChart(
-              comparison, swept, methods, `Accuracy against ${option}`, 'test accuracy', accuracy),
+              comparison, swept, methods, `${metricTitle(headline)} against ${option}`, headline,
+              finalValue(headline)),
           sweepChart(
-              comparison, swept, methods, `Pruned share against ${option}`, 'pruned', pruned)));
+              comparison, swept, methods, `Pruned share against ${option}`, kPruned, pruned)));
   },
 };

@@ -1,6 +1,6 @@
 // The comparison table. On a phone every row becomes a card.
 import {h} from '../dom';
-import {duration, fixed, kNone, percent, plural, points} from '../format';
+import {duration, kNone, MetricFormat, metricTitle, percent, plural} from '../format';
 import {swatch, type Methods} from '../methods';
 import type {Comparison, Row} from '../model';
 import type {Section} from '../section';
@@ -9,23 +9,32 @@ interface Column {
   title: string;
   // In a card, where the unit and the interval explain themselves.
   short?: string;
-  cell: (row: Row, comparison: Comparison, methods: Methods) => (Node | string)[];
+  cell: (row: Row) => (Node | string)[];
 }
 
-function accuracy(row: Row): string {
-  if (row.accuracy_mean === null) return kNone;
-  if (row.accuracy_deviation === null) return percent(row.accuracy_mean);
-  return `${fixed(100 * row.accuracy_mean, 2)} ± ${percent(row.accuracy_deviation)}`;
+// Fewer support no difference.
+const kLeastSeeds = 3;
+
+function headlineFormat(comparison: Comparison): MetricFormat {
+  return new MetricFormat(comparison.metrics[0], comparison.rows.map((row) => row.mean));
+}
+
+function headline(row: Row, comparison: Comparison): string {
+  const format = headlineFormat(comparison);
+  if (row.mean === null || row.deviation === null) return format.value(row.mean);
+  return `${format.number(row.mean)} ± ${format.value(row.deviation)}`;
 }
 
 // The word for what the interval supports, never more.
-export function judgement(row: Row, baseline: string): {text: string, kind: string} {
+export function judgement(row: Row, comparison: Comparison): {text: string, kind: string} {
   const difference = row.difference;
-  if (difference === null || difference.num_pairs < 2)
-    return {text: 'one seed, not judged', kind: 'open'};
-  if (!difference.supported) return {text: `within noise of ${baseline}`, kind: 'noise'};
-  return difference.mean < 0 ? {text: `below ${baseline}`, kind: 'below'} :
-                               {text: `above ${baseline}`, kind: 'above'};
+  if (difference === null || difference.num_pairs < kLeastSeeds)
+    return {text: 'too few seeds, not judged', kind: 'open'};
+  if (!difference.supported)
+    return {text: `within noise of ${comparison.baseline}`, kind: 'noise'};
+  const isBetter = (difference.mean > 0) === (comparison.metrics[0].direction === 'higher');
+  return isBetter ? {text: `better than ${comparison.baseline}`, kind: 'better'} :
+                    {text: `worse than ${comparison.baseline}`, kind: 'worse'};
 }
 
 function differenceCell(row: Row, comparison: Comparison): (Node|string)[] {
@@ -33,32 +42,43 @@ function differenceCell(row: Row, comparison: Comparison): (Node|string)[] {
   if (row.method === comparison.baseline) return [h('span', {class: 'muted'}, 'baseline')];
   const difference = row.difference;
   if (difference === null) return [kNone];
+  const format = headlineFormat(comparison);
   const interval = difference.low !== null && difference.high !== null ?
-      ` (${points(difference.low)} to ${points(difference.high)})` :
+      ` (${format.difference(difference.low)} to ${format.difference(difference.high)})` :
       '';
-  const {text, kind} = judgement(row, comparison.baseline);
+  const {text, kind} = judgement(row, comparison);
   return [
-    h('span', {class: 'nowrap'}, h('b', {}, points(difference.mean)), interval),
+    h('span', {class: 'nowrap'}, h('b', {}, format.difference(difference.mean)), interval),
     ' ',
     h('span', {class: `tag ${kind}`}, text),
   ];
 }
 
-const kColumns: Column[] = [
-  {title: 'Test accuracy', cell: (row) => [accuracy(row)]},
-  {title: 'Difference, points (95\u202f% interval)', short: 'Difference', cell: differenceCell},
-  {title: 'Pruned', cell: (row) => [percent(row.pruned_share, 1)]},
-  {title: 'Training time', cell: (row) => [duration(row.train_seconds_mean)]},
-  {title: 'Time saved', cell: (row) => [percent(row.time_saved, 1)]},
-  {title: 'Cost of pruning', cell: (row) => [percent(row.prune_overhead, 3)]},
-  {title: 'Seeds', cell: (row) => [String(row.num_seeds)]},
-];
+function columnsOf(comparison: Comparison): Column[] {
+  const unit = headlineFormat(comparison).differenceUnit;
+  return [
+    {
+      title: metricTitle(comparison.metrics[0]),
+      cell: (row) => [headline(row, comparison)],
+    },
+    {
+      title: `Difference${unit === '' ? '' : `, ${unit}`} (95\u202f% interval)`,
+      short: 'Difference',
+      cell: (row) => differenceCell(row, comparison),
+    },
+    {title: 'Pruned', cell: (row) => [percent(row.pruned_share, 1)]},
+    {title: 'Training time', cell: (row) => [duration(row.train_seconds_mean)]},
+    {title: 'Time saved', cell: (row) => [percent(row.time_saved, 1)]},
+    {title: 'Cost of pruning', cell: (row) => [percent(row.prune_overhead, 3)]},
+    {title: 'Seeds', cell: (row) => [String(row.num_seeds)]},
+  ];
+}
 
 function bodyRow(row: Row, comparison: Comparison, methods: Methods): HTMLElement {
-  const cells = kColumns.map(
+  const cells = columnsOf(comparison).map(
       (column) =>
           h('td', {'data-title': column.short ?? column.title},
-            h('span', {}, ...column.cell(row, comparison, methods))));
+            h('span', {}, ...column.cell(row))));
   return h(
       'tr', {class: row.method === comparison.baseline ? 'baseline' : ''},
       h('th', {scope: 'row'}, swatch(methods, row.method), row.method), ...cells);
@@ -66,8 +86,10 @@ function bodyRow(row: Row, comparison: Comparison, methods: Methods): HTMLElemen
 
 function note(comparison: Comparison): string {
   const seeds = Math.max(...comparison.rows.map((row) => row.num_seeds));
+  const metric = comparison.metrics[0];
   return [
-    `Accuracy after the last epoch, mean ± sample deviation over ${plural(seeds, 'seed')}.`,
+    `${metricTitle(metric)} after the last epoch (${metric.direction} is better),`,
+    `mean ± sample deviation over ${plural(seeds, 'seed')}.`,
     'Differences and time saved are paired by seed;',
     'the interval is Student\u2019s, for each method by itself.',
     '\u201cWithin noise\u201d means that the interval includes zero,',
@@ -83,7 +105,7 @@ export const table: Section = {
     if (comparison.rows.length === 0) return null;
     const head =
         h('tr', {}, h('th', {scope: 'col'}, 'Method'),
-          ...kColumns.map((column) => h('th', {scope: 'col'}, column.title)));
+          ...columnsOf(comparison).map((column) => h('th', {scope: 'col'}, column.title)));
     const body = comparison.rows.map((row) => bodyRow(row, comparison, methods));
     return h(
         'div', {}, h('table', {class: 'comparison'}, h('thead', {}, head), h('tbody', {}, ...body)),

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/byte_positions.h"
 #include "base/multiversion.h"
 #include "base/random/random.h"
 
@@ -23,19 +24,7 @@ constexpr std::size_t kDirectCount = 3'000'000;
 // neighbouring draws hit the same one more often and wait for each other.
 constexpr std::size_t kNumBuckets = 512;
 
-// Positions of the set bits of each byte, for writing eight at a time.
-struct BytePositions {
-  std::array<std::array<std::uint8_t, 8>, 256> table{};
-  constexpr BytePositions() {
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      unsigned n = 0;
-      for (unsigned bit = 0; bit < 8; ++bit) {
-        if (((byte >> bit) & 1U) != 0) table[byte][n++] = static_cast<std::uint8_t>(bit);
-      }
-    }
-  }
-};
-constexpr BytePositions kBytePositions;
+constexpr BytePositions<std::uint8_t> kBytePositions;
 
 // Writes the positions of all set bits in order, the first word being number `first_word`. Writes
 // eight elements at a time, so it stops using the table where that would pass the end of the array.

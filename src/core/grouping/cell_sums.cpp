@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/byte_positions.h"
 #include "base/multiversion.h"
 
 namespace tamis::detail {
@@ -25,19 +26,7 @@ constexpr std::size_t kFlushCount = std::size_t{1} << 20U;
 static_assert(kFlushCount << CellMap::kMaxRegionBits <= std::uint64_t{1} << kCountShift);
 static_assert(kFlushCount > kChunk);
 
-// Positions of the set bits of each byte, to pick members eight at a time.
-struct BytePositions {
-  alignas(32) std::array<std::array<std::int32_t, 8>, 256> table{};
-  constexpr BytePositions() {
-    for (unsigned byte = 0; byte < 256; ++byte) {
-      unsigned n = 0;
-      for (unsigned bit = 0; bit < 8; ++bit) {
-        if (((byte >> bit) & 1U) != 0) table[byte][n++] = static_cast<std::int32_t>(bit);
-      }
-    }
-  }
-};
-[[maybe_unused]] constexpr BytePositions kBytePositions;
+[[maybe_unused]] constexpr BytePositions<std::int32_t> kBytePositions;
 
 // Writes the members among 64 scores per word, and up to 8 numbers more. Returns how many.
 [[gnu::always_inline]] inline std::size_t pick(const float* scores, const std::uint64_t* words,

@@ -1,6 +1,6 @@
 #include "tamis/epoch_plan.h"
 
-#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <stdexcept>
 #include <utility>
@@ -14,10 +14,10 @@ namespace tamis {
 
 struct EpochPlan::Shared {
   Array<std::uint32_t> make_order(std::size_t size) const {
-    auto samples = detail::shuffled_positions(selection.kept, size, seed, epoch);
-    if (homogeneous_batch_size == 0 || !detail::has_two_weights(selection)) return samples;
+    auto shuffled = detail::shuffled_positions(selection.kept, size, seed, epoch);
+    if (homogeneous_batch_size == 0 || !detail::has_two_weights(selection)) return shuffled;
     detail::RandomStream random(seed, epoch, detail::Purpose::batch_order);
-    return detail::group_by_weight(samples, selection.rescaled, homogeneous_batch_size, random);
+    return detail::group_by_weight(shuffled, selection.rescaled, homogeneous_batch_size, random);
   }
 
   Selection selection;
@@ -28,6 +28,7 @@ struct EpochPlan::Shared {
   // Most of a plan's cost, and not needed to know its size or to save it.
   std::once_flag is_ordered = {};
   Array<std::uint32_t> order = {};
+  std::atomic<const std::uint32_t*> samples = nullptr;  // of order, once it is made
 };
 
 namespace {
@@ -57,9 +58,15 @@ bool EpochPlan::pruning() const { return shared_->pruning; }
 const Selection& EpochPlan::selection() const { return shared_->selection; }
 
 std::span<const std::uint32_t> EpochPlan::order() const {
-  std::call_once(shared_->is_ordered,
-                 [this] { shared_->order = shared_->make_order(num_ordered_); });
-  return shared_->order;
+  const std::uint32_t* samples = shared_->samples.load(std::memory_order_acquire);
+  if (samples == nullptr) {
+    std::call_once(shared_->is_ordered, [this] {
+      shared_->order = shared_->make_order(num_ordered_);
+      shared_->samples.store(shared_->order.data(), std::memory_order_release);
+    });
+    samples = shared_->order.data();
+  }
+  return {samples, num_ordered_};
 }
 
 void EpochPlan::check_range(std::size_t begin, std::size_t count) const {

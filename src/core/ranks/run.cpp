@@ -105,20 +105,18 @@ bool Run::apply_losses(std::span<const std::uint32_t> indices, std::span<const f
       {.indices = indices, .mean_loss = mean_of(losses), .losses = losses, .distinct = distinct});
 }
 
-std::span<const std::uint32_t> Run::scored_samples(const EpochPlan& plan, std::size_t begin,
+std::span<const std::uint32_t> Run::gather_samples(const EpochPlan& plan, std::size_t begin,
                                                    std::size_t count) {
   const std::span<const std::uint32_t> order = plan.order();
-  const EpochPlan::View& view = plan.view();
-  const std::size_t slot = std::min(plan.slot(begin), order.size());
-  const std::size_t num_scored =
-      std::min(count, (order.size() - slot + view.stride - 1) / view.stride);
-  if (view.stride == 1) return order.subspan(slot, num_scored);
-  indices_.resize(num_scored);
-  for (std::size_t k = 0; k < num_scored; ++k) indices_[k] = order[slot + k * view.stride];
+  indices_.clear();
+  for (std::size_t j = begin; j < begin + count && !plan.is_padding(j); ++j) {
+    indices_.push_back(order[plan.slot(j)]);
+  }
   return indices_;
 }
 
-const EpochPlan& Run::batch_plan(std::size_t begin, std::size_t count) const {
+// Inline, as the next one: they are a part of every step.
+inline const EpochPlan& Run::batch_plan(std::size_t begin, std::size_t count) const {
   if (!plan_) throw std::runtime_error("Pruner: no epoch is running; call start_epoch first");
   if (begin > plan_->size() || count > plan_->size() - begin) {
     throw std::out_of_range(concat("Pruner: samples [", begin, ", ", begin + count,

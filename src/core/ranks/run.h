@@ -1,6 +1,7 @@
 // Run: the state of a run and what differs between one process and the layouts of several.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -114,7 +115,12 @@ class Run {
   // The samples of a batch of a plan that are scored, so without padding; valid until the next
   // call.
   std::span<const std::uint32_t> scored_samples(const EpochPlan& plan, std::size_t begin,
-                                                std::size_t count);
+                                                std::size_t count) {
+    if (plan.view().stride > 1) return gather_samples(plan, begin, count);
+    const std::span<const std::uint32_t> order = plan.order();
+    const std::size_t slot = std::min(plan.slot(begin), order.size());
+    return order.subspan(slot, std::min(count, order.size() - slot));
+  }
 
   PrunerOptions options_;
   Schedule schedule_;
@@ -135,6 +141,8 @@ class Run {
   std::vector<std::byte> attachment_;
 
  private:
+  std::span<const std::uint32_t> gather_samples(const EpochPlan& plan, std::size_t begin,
+                                                std::size_t count);
   void check_epoch(std::uint64_t epoch) const;
   const EpochPlan& batch_plan(std::size_t begin, std::size_t count) const;
   // The mean as this layout keeps it.

@@ -12,7 +12,7 @@ namespace tamis {
 
 namespace {
 
-struct Moments {
+struct LossMoments {
   float mean = kUnscored;
   float variance = 0.0F;
 };
@@ -26,7 +26,7 @@ float to_finite(double value) {
 class LossUcb final : public Scorer {
  public:
   LossUcb(std::size_t num_samples, const LossUcbOptions& options)
-      : options_(options), moments_(num_samples, Moments{}) {}
+      : options_(options), moments_(num_samples, LossMoments{}) {}
 
   Spec spec() const override {
     return {"loss-ucb", {{"decay", options_.decay}, {"confidence", options_.confidence}}};
@@ -36,12 +36,12 @@ class LossUcb final : public Scorer {
 
   bool observe(const Observation& observation) override {
     const double decay = options_.decay;
-    detail::apply_once(observation, moments_, scratch_, [&](Moments old, std::size_t k) {
+    detail::apply_once(observation, moments_, scratch_, [&](LossMoments old, std::size_t k) {
       const double loss = observation.loss(k);
-      if (old.mean != old.mean) return Moments{.mean = static_cast<float>(loss)};
+      if (old.mean != old.mean) return LossMoments{.mean = static_cast<float>(loss)};
       const double mean = old.mean;
       const double variance = old.variance;
-      return Moments{
+      return LossMoments{
           .mean = static_cast<float>((1.0 - decay) * mean + decay * loss),
           .variance = to_finite((1.0 - decay) * variance + decay * (loss - mean) * (loss - mean))};
     });
@@ -63,8 +63,8 @@ class LossUcb final : public Scorer {
 
  private:
   LossUcbOptions options_;
-  Array<Moments> moments_;
-  std::vector<Moments> scratch_;
+  Array<LossMoments> moments_;
+  std::vector<LossMoments> scratch_;
 };
 
 }  // namespace

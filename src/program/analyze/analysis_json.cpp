@@ -1,8 +1,8 @@
 // analysis.json.
 #include "program/analyze/analyzed_run.h"
-#include "program/shared/spec_flags.h"
+#include "runs/spec_json.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -67,8 +67,8 @@ ordered_json series_json(const TimeSeries& series) {
 ordered_json fidelity_json(const std::vector<ScoreFidelity>& scores) {
   ordered_json all = ordered_json::array();
   for (const ScoreFidelity& score : scores) {
-    ordered_json one = to_json(score.score);
-    one["sees"] = score.uses_own_losses ? "own losses" : "batch losses";
+    ordered_json one = runs::spec_to_json(score.score);
+    one["sees"] = score.uses_sample_losses ? "per-sample losses" : "batch losses";
     ordered_json spearman = ordered_json::array();
     ordered_json pearson = ordered_json::array();
     ordered_json overlap = ordered_json::array();
@@ -101,7 +101,7 @@ ordered_json to_json(const AnalyzedRun& run) {
                          {"num_skipped", run.num_skipped},
                          {"num_epochs", run.num_epochs},
                          {"batch_size", run.batch_size}}},
-                       {"score", to_json(run.score)},
+                       {"score", runs::spec_to_json(run.score)},
                        {"spectra", nullptr},
                        {"signal_to_noise", nullptr},
                        {"decomposition", nullptr},
@@ -123,4 +123,4 @@ ordered_json to_json(const AnalyzedRun& run) {
   return json;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -8,7 +8,7 @@
 #include "program/shared/table.h"
 #include "tamis/method.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -113,7 +113,7 @@ std::string fidelity_text(const Fidelity& fidelity) {
   rows.front().push_back(fmt::format("top {:.0f} %", 100.0 * kTopShare));
   for (const ScoreFidelity& score : fidelity.scores) {
     auto& row = rows.emplace_back();
-    row = {score.score.name, score.uses_own_losses ? "own losses" : "batch losses"};
+    row = {score.score.name, score.uses_sample_losses ? "per-sample losses" : "batch losses"};
     for (const std::size_t k : shown) row.push_back(decimals(score.epochs[k].spearman));
     row.push_back(decimals(score.epochs.back().pearson));
     row.push_back(percent(score.epochs.back().top_overlap));
@@ -138,4 +138,4 @@ std::string to_text(const AnalyzedRun& run) {
   return run.fidelity.epochs.empty() ? text : text + fidelity_text(run.fidelity);
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -10,7 +10,7 @@
 #include "program/shared/arguments.h"
 #include "program/shared/output.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -61,11 +61,11 @@ void add_analyze(CLI::App& program) {
   command.add_flag("--json", arguments->json, "print them as JSON instead of tables");
   command.footer(
       "Needs a run that was recorded: tamis train --record, or record() of a handler in C++ or\n"
-      "Python. Shows the spectra of a sample's own loss and of the noise of its batches, the\n"
+      "Python. Shows the spectra of a sample's loss and of the noise of its batches, the\n"
       "signal-to-noise ratio before and after the moving average for many alphas, and how well\n"
       "every score agrees with the true losses. tamis report RUN shows the same as charts.\n"
       "Example: tamis train --record --epochs 40 --out runs/a && tamis analyze runs/a\n");
   command.callback([arguments] { analyze(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -7,33 +7,30 @@
 #include <stdexcept>
 
 #include "program/shared/arguments.h"
-#include "program/shared/json_input.h"
+#include "runs/run.h"
 #include "tamis/pruner.h"
 #include "tamis/registry.h"
 #include "tamis/scores/batch_loss.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 
 constexpr const char* kBatchLoss = "batch-loss";
 
 // What config.json and the saved state of a run tell; a recording alone has neither.
-struct RunFacts {
+struct SavedRun {
   std::string name;
   std::optional<Pruner> pruner = std::nullopt;  // as the run left it
 };
 
-RunFacts read_facts(const fs::path& folder) {
-  RunFacts facts{.name = folder.lexically_normal().string()};
-  if (const fs::path path = folder / "config.json"; fs::exists(path)) {
-    const json config = read_json(path.native());
-    const json data = config.value("data", json::object());
-    facts.name = fmt::format("{} on {}", config.value("method", "a run"),
-                             data.value("name", "unknown data"));
+SavedRun read_facts(const fs::path& folder) {
+  SavedRun facts{.name = folder.lexically_normal().string()};
+  if (runs::is_run(folder)) {
+    const runs::RunData run = runs::read_run(folder);
+    facts.name = fmt::format("{} on {}", run.method, run.config["data"]["name"].get<std::string>());
   }
   if (const fs::path path = folder / "pruner.safetensors"; fs::exists(path)) {
     facts.pruner = Pruner::from_file(path);
@@ -58,7 +55,7 @@ bool have_same_options(const Spec& a, const Spec& b) {
 std::string why_no_signal(const RecordedVisits& visits) {
   if (std::find(visits.is_complete.begin(), visits.is_complete.end(), true) ==
       visits.is_complete.end()) {
-    return "the own losses of the samples are not in the recording: update() was given their mean";
+    return "the per-sample losses are not in the recording: update() was given their mean";
   }
   if (visits.most_visits < kLeastVisits) {
     return fmt::format("no sample was visited {} times, which spectra need; the most is {}",
@@ -124,7 +121,7 @@ AnalyzedRun analyze_run(const AnalyzeOptions& options) {
                                          options.run.native()));
   }
   const Recording recording(options.run);
-  const RunFacts facts = read_facts(options.run);
+  const SavedRun facts = read_facts(options.run);
   const RecordedVisits visits = read_visits(recording);
   AnalyzedRun run{.name = facts.name,
                   .num_samples = recording.num_samples(),
@@ -147,4 +144,4 @@ AnalyzedRun analyze_run(const AnalyzeOptions& options) {
   return run;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -10,7 +10,7 @@
 #include "program/analyze/score_fidelity.h"
 #include "program/analyze/signal_analysis.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 struct AnalyzeOptions {
   std::filesystem::path run;                           // folder of a run or of a recording
@@ -34,7 +34,7 @@ struct AnalyzedRun {
   std::uint64_t num_epochs = 0;
   std::uint32_t batch_size = 0;
   Spec score;  // the batch loss score that is taken apart
-  // Empty if the visits are too few or their own losses unknown; why_no_signal then says so.
+  // Empty if the visits are too few or their per-sample losses unknown; why_no_signal then says so.
   std::optional<SignalAnalysis> signal = std::nullopt;
   std::optional<TimeSeries> series = std::nullopt;
   std::optional<DecompositionCheck> check = std::nullopt;
@@ -52,4 +52,4 @@ nlohmann::ordered_json to_json(const AnalyzedRun& run);
 // Tables for people.
 std::string to_text(const AnalyzedRun& run);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

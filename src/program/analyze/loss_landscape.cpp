@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -45,4 +45,4 @@ void LossLandscape::losses(std::span<const std::uint32_t> samples, std::uint64_t
   }
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -7,7 +7,7 @@
 
 #include "tamis/array.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Every sample has a difficulty, log-normally distributed. Its loss is that difficulty times a
 // factor that falls from 1 to 0.1 over the run, times log-normal noise that is fresh in every
@@ -26,4 +26,4 @@ class LossLandscape {
   Array<float> difficulty_;
 };
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -60,4 +60,4 @@ RecordedVisits read_visits(const Recording& recording) {
   return all;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

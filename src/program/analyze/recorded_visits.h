@@ -8,7 +8,7 @@
 #include "tamis/analysis/decomposition.h"
 #include "tamis/recording.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 struct EpochEnd {
   std::uint64_t epoch = 0;
@@ -19,7 +19,7 @@ struct RecordedVisits {
   // By place in samples(), in order. Steps that a score skips, because their loss is not finite,
   // are left out; an index that stands twice in a batch counts once.
   std::vector<std::vector<analysis::Visit>> visits;
-  // False where there is no visit, or the own loss of one is not known.
+  // False where there is no visit, or the per-sample loss of one is not known.
   std::vector<bool> is_complete;
   std::vector<EpochEnd> epochs;  // in order
   std::uint64_t num_steps = 0;
@@ -32,4 +32,4 @@ struct RecordedVisits {
 // Throws std::runtime_error if the recording is damaged or has no step.
 RecordedVisits read_visits(const Recording& recording);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

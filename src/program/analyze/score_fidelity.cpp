@@ -9,7 +9,7 @@
 #include "tamis/analysis/correlation.h"
 #include "tamis/registry.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -24,7 +24,7 @@ std::vector<EpochEnd> spread(const std::vector<EpochEnd>& epochs) {
   return chosen;
 }
 
-// The own loss of every recorded sample at its last visit.
+// The loss of every recorded sample at its last visit.
 class LastLosses {
  public:
   explicit LastLosses(std::size_t count)
@@ -53,8 +53,9 @@ struct Replayed {
 };
 
 Replayed make_replayed(const Spec& score, const Recording& recording) {
-  return {ScoreReplay(score, recording),
-          {.score = make_scorer(score, 1)->spec(), .uses_own_losses = uses_own_losses(score)}};
+  return {
+      ScoreReplay(score, recording),
+      {.score = make_scorer(score, 1)->spec(), .uses_sample_losses = uses_sample_losses(score)}};
 }
 
 // What the scores are compared with, in the order of the steps.
@@ -119,4 +120,4 @@ Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visi
   return result;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -9,7 +9,7 @@
 #include "tamis/recording.h"
 #include "tamis/types.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Agreement of one score with the truth; NaN where it is not defined.
 struct Agreement {
@@ -23,7 +23,7 @@ inline constexpr double kTopShare = 0.3;
 
 struct ScoreFidelity {
   Spec score;
-  bool uses_own_losses = false;
+  bool uses_sample_losses = false;
   std::vector<Agreement> epochs = {};
 };
 
@@ -43,4 +43,4 @@ struct Fidelity {
 Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visits,
                           const Spec& checked);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -5,7 +5,7 @@
 
 #include "tamis/registry.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -16,7 +16,7 @@ Pruner make_pruner(const Spec& score, std::size_t num_samples) {
 
 }  // namespace
 
-bool uses_own_losses(const Spec& score) {
+bool uses_sample_losses(const Spec& score) {
   Pruner pruner = make_pruner(score, 2);
   const std::array<std::uint32_t, 2> batch = {0, 1};
   const std::array<float, 2> losses = {1.0F, 2.0F};
@@ -27,11 +27,11 @@ bool uses_own_losses(const Spec& score) {
 
 ScoreReplay::ScoreReplay(const Spec& score, const Recording& recording)
     : pruner_(make_pruner(score, recording.num_samples())),
-      uses_own_losses_(uses_own_losses(score)),
+      uses_sample_losses_(uses_sample_losses(score)),
       samples_(recording.samples()) {}
 
 void ScoreReplay::observe(const RecordedStep& step) {
-  if (!uses_own_losses_) {
+  if (!uses_sample_losses_) {
     pruner_.observe(step.indices, static_cast<double>(step.mean_loss));
     return;
   }
@@ -53,4 +53,4 @@ std::vector<float> ScoreReplay::recorded_scores() const {
   return scores;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -10,12 +10,12 @@
 #include "tamis/recording.h"
 #include "tamis/types.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // True if the score tells the samples of one batch apart when it is given one loss per sample.
-bool uses_own_losses(const Spec& score);
+bool uses_sample_losses(const Spec& score);
 
-// One score, fed with the steps of a recording. A score that uses own losses sees those of the
+// One score, fed with the steps of a recording. A score that uses per-sample losses sees those of the
 // recorded samples and nothing else, since no others are known.
 class ScoreReplay {
  public:
@@ -30,10 +30,10 @@ class ScoreReplay {
 
  private:
   Pruner pruner_;
-  bool uses_own_losses_;
+  bool uses_sample_losses_;
   std::span<const std::uint32_t> samples_;
   std::vector<std::uint32_t> indices_;  // scratch of observe()
   std::vector<float> losses_;
 };
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -8,7 +8,7 @@
 #include "tamis/analysis/ema_filter.h"
 #include "tamis/analysis/welch.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -100,4 +100,4 @@ std::size_t typical_sample(const RecordedVisits& visits) {
   return middle->second;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -11,7 +11,7 @@
 #include "tamis/analysis/signal_to_noise.h"
 #include "tamis/analysis/spectrum.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Fewer visits than this have no spectrum worth the name.
 inline constexpr std::size_t kLeastVisits = 8;
@@ -34,7 +34,7 @@ struct SpectrumAnalysis {
 
 struct SignalAnalysis {
   double alpha = 0.0;
-  std::size_t num_samples = 0;  // all of whose visits have an own loss
+  std::size_t num_samples = 0;  // all of whose visits have a per-sample loss
   SpectrumAnalysis spectra = {};
   analysis::SignalToNoise before = {};
   std::vector<analysis::SignalToNoise> after = {};  // for alphas()
@@ -57,7 +57,7 @@ struct DecompositionCheck {
 DecompositionCheck check_decomposition(const RecordedVisits& visits, double alpha,
                                        double initial_score, const std::vector<float>& scores);
 
-// Place of the complete sample with the most visits whose mean own loss is the median of these.
+// Place of the complete sample with the most visits whose mean loss is the median of these.
 std::size_t typical_sample(const RecordedVisits& visits);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -14,10 +14,11 @@
 #include "program/shared/score_summary.h"
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
+#include "runs/spec_json.h"
 #include "tamis/method.h"
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -75,8 +76,8 @@ ordered_json to_json(const Pruner& pruner, const FileFacts& file, const std::str
                       {"num_epochs", options.num_epochs},
                       {"seed", options.seed},
                       {"delta", options.delta.value()},
-                      {"policy", cli::to_json(options.policy)},
-                      {"score", cli::to_json(options.score.value())}};
+                      {"policy", runs::spec_to_json(options.policy)},
+                      {"score", runs::spec_to_json(options.score.value())}};
   if (options.homogeneous_batch_size > 0) {
     out["homogeneous_batch_size"] = options.homogeneous_batch_size;
   }
@@ -176,4 +177,4 @@ void add_inspect(CLI::App& program) {
   command.callback([arguments] { inspect(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

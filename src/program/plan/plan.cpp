@@ -20,7 +20,7 @@
 #include "tamis/method.h"
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -182,7 +182,8 @@ void add_plan(CLI::App& program) {
   add_delta(command, arguments->delta);
   add_count(command, "--seed", arguments->seed, {}, "where all random choices come from");
   add_count(command, "--homogeneous-batch-size", arguments->homogeneous_batch_size,
-            {.max = kMaxSamples}, "so many samples in a row have one weight; 0: order is free");
+            {.max = kMaxSamples},
+            "number of samples in a row that have one weight; 0: order is free");
   add_share(command, "--min-per-class", arguments->min_per_class,
             "least share of every class; needs --labels");
   command
@@ -203,4 +204,4 @@ void add_plan(CLI::App& program) {
   command.callback([arguments] { plan(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -21,12 +21,16 @@
 #include "tamis/method.h"
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
-using nlohmann::json;
 using nlohmann::ordered_json;
+using runs::array_member;
+using runs::get_float_or_null;
+using runs::get_whole;
+using runs::member;
+using runs::refuse;
 
 struct ReplayArguments {
   std::string trace;
@@ -38,7 +42,7 @@ struct ReplayArguments {
 // Reads a trace batch by batch. Every message says which entry of the file is wrong.
 class TraceReader {
  public:
-  TraceReader(const json& document, std::string source)
+  TraceReader(const ordered_json& document, std::string source)
       : source_(std::move(source)),
         num_samples_(read_num_samples(document)),
         batches_(array_member(document, "batches", source_)),
@@ -55,7 +59,7 @@ class TraceReader {
   // Feeds batch `k` to the pruner.
   void observe(std::size_t k, Pruner& pruner) {
     read_indices(k);
-    const json& loss = losses_[k];
+    const ordered_json& loss = losses_[k];
     if (loss.is_array()) {
       read_losses(k, loss);
       pruner.observe(indices_, std::span<const float>(sample_losses_));
@@ -76,8 +80,8 @@ class TraceReader {
   }
 
  private:
-  std::size_t read_num_samples(const json& document) const {
-    const json& value = member(document, "num_samples", source_);
+  std::size_t read_num_samples(const ordered_json& document) const {
+    const ordered_json& value = member(document, "num_samples", source_);
     std::uint64_t count = 0;
     if (!get_whole(value, kMaxSamples + 1, count) || count == 0) {
       refuse(source_, "num_samples", fmt::format("a whole number in [1, {}]", kMaxSamples), value);
@@ -86,7 +90,7 @@ class TraceReader {
   }
 
   void read_indices(std::size_t k) {
-    const json& batch = batches_[k];
+    const ordered_json& batch = batches_[k];
     if (!batch.is_array() || batch.empty()) {
       refuse(source_, fmt::format("batches[{}]", k), "an array of at least one index", batch);
     }
@@ -101,7 +105,7 @@ class TraceReader {
     }
   }
 
-  void read_losses(std::size_t k, const json& losses) {
+  void read_losses(std::size_t k, const ordered_json& losses) {
     if (losses.size() != indices_.size()) {
       throw std::runtime_error(
           fmt::format("{}: losses[{}] must have as many entries as batches[{}] ({}), got {}",
@@ -117,8 +121,8 @@ class TraceReader {
 
   std::string source_;
   std::size_t num_samples_;
-  const json& batches_;
-  const json& losses_;
+  const ordered_json& batches_;
+  const ordered_json& losses_;
   std::vector<std::uint32_t> indices_;
   std::vector<float> sample_losses_;
 };
@@ -139,7 +143,7 @@ void require_memory_for(std::size_t num_samples, const std::string& source) {
 }
 
 Pruner replay_trace(const std::string& path, const Spec& score) {
-  const json document = read_json(path);
+  const ordered_json document = read_large_json(path);
   TraceReader trace(document, path);
   require_memory_for(trace.num_samples(), path);
   Pruner pruner({.num_samples = trace.num_samples(),
@@ -203,7 +207,8 @@ void add_replay(CLI::App& program) {
                    "what you get anyway unless standard output is a terminal)");
   arguments->spec.add_score(command);
   command.footer(
-      "A folder is replayed with the mean losses of its batches; a score of own losses sees those\n"
+      "A folder is replayed with the mean losses of its batches; a score of per-sample losses sees "
+      "those\n"
       "that were recorded. A file is {\"num_samples\": N, \"batches\": [[index, ...], ...], "
       "\"losses\": [L, ...]}: for "
       "every\n"
@@ -219,4 +224,4 @@ void add_replay(CLI::App& program) {
   command.callback([arguments] { replay(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -19,10 +19,11 @@
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 #include "program/shared/terminal.h"
+#include "runs/spec_json.h"
 #include "tamis/method.h"
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -160,11 +161,11 @@ std::string introduction(const Pruner& pruner, std::uint64_t batch_size) {
       to_text(options.score.value()), to_text(options.policy), options.delta.value());
 }
 
-// Empty unless the run was asked for a share that it did not come near to.
+// Empty unless the run missed the share that it was to prune.
 std::string missed_target(const Pruner& pruner) {
   const auto target = pruner.options().target_prune;
   if (!target || std::abs(pruner.pruned_share() - *target) <= 0.005) return "";
-  return fmt::format("asked to prune {:.1f} %, which the policy could not reach\n",
+  return fmt::format("the target was to prune {:.1f} %, which the policy could not reach\n",
                      100.0 * *target);
 }
 
@@ -180,8 +181,8 @@ std::string conclusion(const Pruner& pruner, const Cost& total) {
 ordered_json to_json(const Pruner& pruner, const SimulateArguments& arguments, const Cost& total,
                      ordered_json epochs) {
   const PrunerOptions& options = pruner.options();
-  ordered_json out = {{"score", cli::to_json(options.score.value())},
-                      {"policy", cli::to_json(options.policy)},
+  ordered_json out = {{"score", runs::spec_to_json(options.score.value())},
+                      {"policy", runs::spec_to_json(options.policy)},
                       {"num_samples", options.num_samples},
                       {"num_epochs", options.num_epochs},
                       {"batch_size", arguments.batch_size},
@@ -279,7 +280,7 @@ void add_simulate(CLI::App& program) {
       .add_option("--save", arguments->save, "write the state at the end to this file, for inspect")
       ->type_name("FILE");
   add_count(command, "--ranks", arguments->num_ranks, {0, kMaxSimulatedRanks},
-            "instead: what so many processes would exchange and keep");
+            "instead: what this many processes would exchange and keep");
   command
       .add_option("--layout", arguments->layout,
                   "with --ranks: automatic, replicated or sharded (default: automatic)")
@@ -302,4 +303,4 @@ void add_simulate(CLI::App& program) {
   command.callback([arguments] { simulate(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -17,7 +17,7 @@
 #include "tamis/rank_cost.h"
 #include "tamis/registry.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -189,4 +189,4 @@ void simulate_ranks(const RankSimulation& simulation) {
   for (const EpochCost& cost : costs) print(to_row(cost));
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -5,7 +5,7 @@
 
 #include "tamis/pruner.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 inline constexpr std::uint64_t kMaxSamplesOfRanks = 10'000'000'000;
 inline constexpr std::uint64_t kMaxSimulatedRanks = 256;
@@ -22,4 +22,4 @@ struct RankSimulation {
 // would exchange and keep with all samples. Throws UsageError if a rank's part is too large.
 void simulate_ranks(const RankSimulation& simulation);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -3,26 +3,29 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <string_view>
 
 #include "program/report/verdict.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
-std::string unfinished(const Comparison& comparison) {
+using runs::Json;
+
+std::string unfinished(const runs::RunTable& table) {
   std::vector<std::string> names;
-  std::size_t num_runs = comparison.missing.size();
-  for (const MethodRuns& method : comparison.methods) {
+  std::size_t num_runs = table.missing.size();
+  for (const runs::MethodRuns& method : table.methods) {
     num_runs += method.runs.size();
-    for (const Run& run : method.runs) {
+    for (const runs::RunData& run : method.runs) {
       if (run.is_finished()) continue;
       names.push_back(fmt::format("{} seed {} ({} of {} epochs)", method.label, run.seed,
                                   run.epochs.size(), run.num_epochs));
     }
   }
-  for (const std::string& name : comparison.missing) names.push_back(name + " (not started)");
+  for (const std::string& name : table.missing) names.push_back(name + " (not started)");
   if (names.empty()) return {};
   const std::size_t total = names.size();
   constexpr std::size_t kListed = 6;
@@ -39,7 +42,7 @@ std::string unfinished(const Comparison& comparison) {
 std::string unequal(const std::vector<Setting>& settings) {
   std::vector<std::string> keys;
   for (const Setting& setting : settings) {
-    const bool is_method = setting.key.starts_with("pruning.");
+    const bool is_method = setting.key.starts_with("method.");
     const bool is_machine = setting.key.starts_with("environment.");
     if (!setting.is_common() && !is_method && !is_machine) keys.push_back(setting.key);
   }
@@ -57,28 +60,53 @@ bool have_equal_speed(const std::vector<Setting>& settings) {
   });
 }
 
+bool differs(const Json& stored, const Json& computed) {
+  if (!stored.is_number() || !computed.is_number()) return false;
+  constexpr double kTolerance = 1e-6;
+  const double value = stored.get<double>();
+  return std::abs(value - computed.get<double>()) > kTolerance * std::max(1.0, std::abs(value));
+}
+
+// "" if summary.json, as far as there is one, agrees with the rows; else what differs first.
+std::string disagreement(const ReportComparison& comparison) {
+  if (!comparison.stored_rows.is_array()) return {};
+  for (const Json& stored : comparison.stored_rows) {
+    const Json label = stored.is_object() ? stored.value("method", Json()) : Json();
+    const auto& rows = comparison.summary.rows;
+    const auto row =
+        std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return label == one.label; });
+    if (row == rows.end()) return fmt::format("it has a row for {}", label.dump());
+    const Json computed = runs::to_json(*row).flatten();
+    const Json figures = stored.flatten();
+    for (const auto& [pointer, value] : figures.items()) {
+      const Json own = computed.value(pointer, Json());
+      if (!differs(value, own)) continue;
+      std::string key = pointer.substr(1);
+      std::replace(key.begin(), key.end(), '/', '.');
+      return fmt::format("{} of {} is {} there and {} by its runs", key, row->label, value.dump(),
+                         own.dump());
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-std::vector<std::string> cautions(const Comparison& comparison,
-                                  const std::vector<MethodSummary>& rows,
+std::vector<std::string> cautions(const ReportComparison& comparison,
                                   const std::vector<Setting>& settings) {
-  std::vector<std::string> texts = {unfinished(comparison), unequal(settings)};
+  std::vector<std::string> texts = {unfinished(comparison.table), unequal(settings)};
   if (!have_equal_speed(settings)) {
     texts.emplace_back(
         "The runs were timed on different machines or with different numbers of threads: their "
-        "times "
-        "cannot be compared.");
+        "times cannot be compared.");
   }
-  if (comparison.summary.is_array()) {
-    const std::string difference = disagreement(comparison.summary, rows);
-    if (!difference.empty()) {
-      texts.push_back(fmt::format(
-          "summary.json does not agree with the runs ({}). The figures here are the runs' own.",
-          difference));
-    }
+  if (const std::string difference = disagreement(comparison); !difference.empty()) {
+    texts.push_back(fmt::format(
+        "summary.json does not agree with the runs ({}). The figures here are the runs' own.",
+        difference));
   }
   std::erase(texts, "");
   return texts;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -8,154 +8,94 @@
 #include <set>
 #include <stdexcept>
 
-#include "program/shared/json_input.h"
+#include "runs/comparison.h"
+#include "runs/sweep.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
 namespace fs = std::filesystem;
+// Without an order of keys, for settings are equal whatever their order.
 using nlohmann::json;
+using runs::Json;
+using runs::MethodRuns;
+using runs::RunData;
+using runs::RunTable;
 
 constexpr const char* kFull = "full";
 
-void sort_by_seed(std::vector<Run>& runs) {
-  std::sort(runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.seed < b.seed; });
-  const auto twice = std::adjacent_find(
-      runs.begin(), runs.end(), [](const Run& a, const Run& b) { return a.seed == b.seed; });
+void sort_by_seed(std::vector<RunData>& runs) {
+  std::sort(runs.begin(), runs.end(),
+            [](const RunData& a, const RunData& b) { return a.seed < b.seed; });
+  const auto twice =
+      std::adjacent_find(runs.begin(), runs.end(),
+                         [](const RunData& a, const RunData& b) { return a.seed == b.seed; });
   if (twice == runs.end()) return;
   throw std::runtime_error(fmt::format(
       "{} and {}: method {} with seed {} and the same settings twice; give one of them",
       twice->folder.native(), std::next(twice)->folder.native(), twice->method, twice->seed));
 }
 
-// Data set and model of the first run there is.
-std::string describe(const Comparison& comparison) {
-  for (const MethodRuns& method : comparison.methods) {
-    if (method.runs.empty()) continue;
-    const json& config = method.runs.front().config;
-    return fmt::format("{}, {}", config["data"]["name"].get<std::string>(),
-                       config["model"]["name"].get<std::string>());
+void complete(ReportComparison& comparison) {
+  for (const MethodRuns& method : comparison.table.methods) {
+    if (method.runs.empty() || !comparison.name.empty()) continue;
+    comparison.name = runs::describe_task(method.runs.front().config);
   }
-  return {};
-}
-
-std::vector<std::string> read_labels(const json& document, const std::string& source) {
-  std::vector<std::string> labels;
-  for (const json& value : array_member(document, "methods", source)) {
-    if (!value.is_string() || std::count(labels.begin(), labels.end(), value) > 0) {
-      refuse(source, fmt::format("methods[{}]", labels.size()), "a name of its own", value);
-    }
-    labels.push_back(value.get<std::string>());
-  }
-  if (labels.empty()) refuse(source, "methods", "an array of at least one", json::array());
-  return labels;
-}
-
-std::vector<std::uint64_t> read_seeds(const json& document, const std::string& source) {
-  std::vector<std::uint64_t> seeds;
-  for (const json& value : array_member(document, "seeds", source)) {
-    if (!value.is_number_unsigned() || std::count(seeds.begin(), seeds.end(), value) > 0) {
-      refuse(source, fmt::format("seeds[{}]", seeds.size()), "a whole number of its own", value);
-    }
-    seeds.push_back(value.get<std::uint64_t>());
-  }
-  if (seeds.empty()) refuse(source, "seeds", "an array of at least one", json::array());
-  return seeds;
-}
-
-// The run of one method and seed, which must be what the name of its folder says.
-Run read_planned_run(const fs::path& folder, const std::string& label, std::uint64_t seed) {
-  Run run = read_run(folder);
-  const std::string source = (folder / "config.json").native();
-  if (run.method != label && run.name != label) refuse(source, "method or name", label, run.method);
-  if (run.seed != seed) refuse(source, "training.seed", fmt::format("{}", seed), run.seed);
-  return run;
+  comparison.summary = runs::summarize(comparison.table);
 }
 
 // sweep.json, with the rows that its values have.
-nlohmann::ordered_json read_sweep(const fs::path& path, const std::vector<std::string>& labels) {
-  const std::string& source = path.native();
-  const json document = read_json(source);
-  require_format(document, "tamis-sweep", source);
-  const json& method = member(document, "method", source);
-  const json& option = member(document, "option", source);
-  if (!method.is_string()) refuse(source, "method", "a text", method);
-  if (!option.is_string()) refuse(source, "option", "a text", option);
-  nlohmann::ordered_json points = nlohmann::ordered_json::array();
-  for (const json& value : array_member(document, "values", source)) {
-    if (!value.is_number()) refuse(source, "values", "numbers", value);
-    const auto name = method.get<std::string>();
-    const std::string label =
-        fmt::format("{}{}{}={}", name, name.find(':') == std::string::npos ? ':' : ',',
-                    option.get<std::string>(), value.get<double>());
-    // A value that was announced but is not in compare.json yet.
-    if (std::count(labels.begin(), labels.end(), label) == 0) continue;
-    points.push_back({{"value", value}, {"method", label}});
+Json read_sweep(const fs::path& folder, const std::vector<MethodRuns>& rows) {
+  const runs::Sweep sweep = runs::read_sweep(folder);
+  Json points = Json::array();
+  for (const double value : sweep.values) {
+    const std::string label = sweep.method_name(value);
+    // A value that was announced but is not in compare.json yet has no row.
+    if (std::any_of(rows.begin(), rows.end(),
+                    [&](const MethodRuns& row) { return row.label == label; })) {
+      points.push_back({{"value", value}, {"method", label}});
+    }
   }
-  return {{"method", method}, {"option", option}, {"points", points}};
+  return {{"method", sweep.method}, {"option", sweep.option}, {"points", points}};
 }
 
-Comparison read_comparison_folder(const fs::path& folder) {
-  const std::string source = (folder / "compare.json").native();
-  const json document = read_json(source);
-  require_format(document, "tamis-compare", source);
-  Comparison comparison;
-  const std::vector<std::string> labels = read_labels(document, source);
-  const std::vector<std::uint64_t> seeds = read_seeds(document, source);
-  for (const std::string& label : labels) {
-    MethodRuns method{.label = label, .runs = {}};
-    for (const std::uint64_t seed : seeds) {
-      const std::string name = fmt::format("{}-seed{}", label, seed);
-      if (fs::exists(folder / name / "config.json")) {
-        method.runs.push_back(read_planned_run(folder / name, label, seed));
-      } else {
-        comparison.missing.push_back(name);
-      }
-    }
+ReportComparison read_comparison_folder(const fs::path& folder) {
+  ReportComparison comparison;
+  comparison.table = runs::read_runs(folder, runs::read_plan(folder));
+  bool has_run = false;
+  for (MethodRuns& method : comparison.table.methods) {
+    has_run |= !method.runs.empty();
     sort_by_seed(method.runs);
-    comparison.methods.push_back(std::move(method));
   }
-  if (comparison.missing.size() == labels.size() * seeds.size()) {
+  if (!has_run) {
     throw std::runtime_error(fmt::format("{}: none of its {} runs is in the folder, such as {}",
-                                         source, comparison.missing.size(),
-                                         comparison.missing.front()));
+                                         (folder / runs::kCompareFile).native(),
+                                         comparison.table.missing.size(),
+                                         comparison.table.missing.front()));
   }
-  if (const auto baseline = document.find("baseline");
-      baseline != document.end() && !baseline->is_null()) {
-    if (std::count(labels.begin(), labels.end(), *baseline) == 0) {
-      refuse(source, "baseline", fmt::format("one of the methods {}", fmt::join(labels, ", ")),
-             *baseline);
-    }
-    comparison.baseline = baseline->get<std::string>();
+  if (const fs::path summary = folder / runs::kSummaryFile; fs::exists(summary)) {
+    comparison.stored_rows = runs::array_member(runs::read_json(summary), "rows", summary.native());
   }
-  if (const fs::path summary = folder / "summary.json"; fs::exists(summary)) {
-    comparison.summary = array_member(read_json(summary.native()), "rows", summary.native());
+  if (fs::exists(folder / runs::kSweepFile)) {
+    comparison.sweep = read_sweep(folder, comparison.table.methods);
   }
-  if (const fs::path sweep = folder / "sweep.json"; fs::exists(sweep)) {
-    comparison.sweep = read_sweep(sweep, labels);
-  }
-  comparison.name = describe(comparison);
+  complete(comparison);
   return comparison;
 }
 
 // What makes two runs repetitions of each other: all but names, seeds and the machine
 // with its folders.
-json identity_of(const Run& run) {
+json identity_of(const RunData& run) {
   json identity = run.config;
-  for (const char* key : {"name", "environment", "record"}) identity.erase(key);
+  for (const char* key : {"name", "seed", "environment", "record"}) identity.erase(key);
   identity["data"].erase("data_dir");
-  identity["training"].erase("seed");
-  if (const auto pruning = identity.find("pruning");
-      pruning != identity.end() && pruning->is_object()) {
-    pruning->erase("seed");
-  }
   return identity;
 }
 
 bool have_one_name(const MethodRuns& method) {
   return std::all_of(method.runs.begin(), method.runs.end(),
-                     [&](const Run& run) { return run.name == method.runs.front().name; });
+                     [&](const RunData& run) { return run.name == method.runs.front().name; });
 }
 
 // "delta 0.5, alpha 0.8": the settings of one variant in which the variants differ.
@@ -196,47 +136,47 @@ void label_variants(std::vector<MethodRuns*>& variants) {
   }
 }
 
-void label_methods(Comparison& comparison) {
+void label_methods(RunTable& table) {
   std::map<std::string, std::vector<MethodRuns*>> by_method;
-  for (MethodRuns& method : comparison.methods) {
+  for (MethodRuns& method : table.methods) {
     by_method[method.runs.front().method].push_back(&method);
   }
   for (auto& [name, variants] : by_method) {
     label_variants(variants);
     // With two kinds of full run, neither is what all others are to be measured against.
-    if (name == kFull && variants.size() == 1) comparison.baseline = kFull;
+    if (name == kFull && variants.size() == 1) table.baseline = kFull;
   }
-  std::stable_partition(
-      comparison.methods.begin(), comparison.methods.end(),
-      [&](const MethodRuns& method) { return method.label == comparison.baseline; });
+  std::stable_partition(table.methods.begin(), table.methods.end(),
+                        [&](const MethodRuns& method) { return method.label == table.baseline; });
 }
 
-std::vector<Comparison> compare_loose_runs(std::vector<Run> runs) {
-  std::vector<Comparison> comparisons;
-  std::map<std::string, std::size_t> by_data;
+std::vector<ReportComparison> compare_loose_runs(std::vector<RunData> loose) {
+  std::vector<ReportComparison> comparisons;
+  std::map<std::string, std::size_t> by_task;
   std::map<std::string, std::size_t> by_identity;
-  for (Run& run : runs) {
+  for (RunData& run : loose) {
     const json identity = identity_of(run);
-    const auto [data, is_new] = by_data.try_emplace(identity["data"].dump(), comparisons.size());
+    const std::string task = identity["data"].dump() + runs::to_json(run.headline()).dump();
+    const auto [place, is_new] = by_task.try_emplace(task, comparisons.size());
     if (is_new) comparisons.emplace_back();
-    std::vector<MethodRuns>& methods = comparisons[data->second].methods;
+    std::vector<MethodRuns>& methods = comparisons[place->second].table.methods;
     const auto [variant, is_first] = by_identity.try_emplace(identity.dump(), methods.size());
     if (is_first) methods.emplace_back();
     methods[variant->second].runs.push_back(std::move(run));
   }
-  for (Comparison& comparison : comparisons) {
-    for (MethodRuns& method : comparison.methods) sort_by_seed(method.runs);
-    label_methods(comparison);
-    comparison.name = describe(comparison);
+  for (ReportComparison& comparison : comparisons) {
+    for (MethodRuns& method : comparison.table.methods) sort_by_seed(method.runs);
+    label_methods(comparison.table);
+    complete(comparison);
   }
   return comparisons;
 }
 
 }  // namespace
 
-std::vector<Comparison> read_comparisons(const std::vector<std::string>& folders) {
-  std::vector<Comparison> comparisons;
-  std::vector<Run> loose;
+std::vector<ReportComparison> read_comparisons(const std::vector<std::string>& folders) {
+  std::vector<ReportComparison> comparisons;
+  std::vector<RunData> loose;
   std::set<fs::path> seen;
   for (const std::string& name : folders) {
     const fs::path folder(name);
@@ -245,19 +185,19 @@ std::vector<Comparison> read_comparisons(const std::vector<std::string>& folders
                                            fs::exists(folder) ? "a file" : "nothing there"));
     }
     if (!seen.insert(fs::canonical(folder)).second) continue;
-    if (fs::exists(folder / "compare.json")) {
+    if (fs::exists(folder / runs::kCompareFile)) {
       comparisons.push_back(read_comparison_folder(folder));
-    } else if (fs::exists(folder / "config.json")) {
-      loose.push_back(read_run(folder));
+    } else if (runs::is_run(folder)) {
+      loose.push_back(runs::read_run(folder));
     } else {
       throw std::runtime_error(fmt::format(
           "{}: must be a run (with config.json) or a comparison (with compare.json), got neither",
           name));
     }
   }
-  std::vector<Comparison> more = compare_loose_runs(std::move(loose));
+  std::vector<ReportComparison> more = compare_loose_runs(std::move(loose));
   std::move(more.begin(), more.end(), std::back_inserter(comparisons));
   return comparisons;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

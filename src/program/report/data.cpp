@@ -5,14 +5,15 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <ctime>
+#include <filesystem>
 #include <stdexcept>
 
 #include "program/report/comparison.h"
-#include "program/report/statistics.h"
 #include "program/report/verdict.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -21,28 +22,44 @@ using nlohmann::ordered_json;
 constexpr std::string_view kTitlePlace = "{{tamis-title}}";
 constexpr std::string_view kDataPlace = "{{tamis-data}}";
 
+using runs::EpochMetrics;
+using runs::RunData;
+
 template <typename Value>
-ordered_json column(const Run& run, Value EpochMetrics::*member) {
+ordered_json column(const RunData& run, Value value) {
   ordered_json values = ordered_json::array();
-  for (const EpochMetrics& epoch : run.epochs) values.push_back(epoch.*member);
+  for (const EpochMetrics& epoch : run.epochs) values.push_back(value(epoch));
   return values;
 }
 
-ordered_json metrics_json(const Run& run) {
-  return {{"samples", column(run, &EpochMetrics::samples)},
-          {"steps", column(run, &EpochMetrics::steps)},
-          {"train_loss", column(run, &EpochMetrics::train_loss)},
-          {"train_accuracy", column(run, &EpochMetrics::train_accuracy)},
-          {"test_loss", column(run, &EpochMetrics::test_loss)},
-          {"test_accuracy", column(run, &EpochMetrics::test_accuracy)},
-          {"learning_rate", column(run, &EpochMetrics::learning_rate)},
-          {"train_seconds", column(run, &EpochMetrics::train_seconds)},
-          {"prune_seconds", column(run, &EpochMetrics::prune_seconds)},
-          {"test_seconds", column(run, &EpochMetrics::test_seconds)}};
+ordered_json epochs_json(const RunData& run) {
+  ordered_json values = ordered_json::object();
+  for (const runs::Metric& metric : run.metrics) {
+    values[metric.name] =
+        column(run, [&](const EpochMetrics& epoch) { return epoch.value(metric); });
+  }
+  return {{"samples", column(run, [](const auto& epoch) { return epoch.samples; })},
+          {"pruned", column(run, [](const auto& epoch) { return epoch.pruned; })},
+          {"steps", column(run, [](const auto& epoch) { return epoch.steps; })},
+          {"learning_rate",
+           column(run, [](const auto& epoch) { return epoch.learning_rate.value_or(NAN); })},
+          {"train_seconds", column(run, [](const auto& epoch) { return epoch.train_seconds; })},
+          {"prune_seconds", column(run, [](const auto& epoch) { return epoch.prune_seconds; })},
+          {"test_seconds", column(run, [](const auto& epoch) { return epoch.test_seconds; })},
+          {"values", values}};
+}
+
+// analysis.json; null if there is none.
+ordered_json analysis_json(const RunData& run) {
+  const std::filesystem::path path = run.folder / "analysis.json";
+  if (!std::filesystem::exists(path)) return nullptr;
+  ordered_json analysis = runs::read_json(path);
+  runs::require_format(analysis, "tamis-analysis", 1, path.native());
+  return analysis;
 }
 
 // One entry per epoch, null where nothing was scored; null if that is all of them.
-ordered_json histograms_json(const Run& run) {
+ordered_json histograms_json(const RunData& run) {
   ordered_json histograms = ordered_json::array();
   bool is_scored = false;
   for (const EpochMetrics& epoch : run.epochs) {
@@ -58,7 +75,7 @@ ordered_json histograms_json(const Run& run) {
   return is_scored ? histograms : ordered_json();
 }
 
-ordered_json run_json(const Run& run, const std::string& label) {
+ordered_json run_json(const RunData& run, const std::string& label) {
   return {{"method", label},
           {"name", run.name},
           {"folder", run.folder.lexically_normal().native()},
@@ -66,9 +83,9 @@ ordered_json run_json(const Run& run, const std::string& label) {
           {"num_train", run.num_train},
           {"num_epochs", run.num_epochs},
           {"finished", run.is_finished()},
-          {"metrics", metrics_json(run)},
+          {"epochs", epochs_json(run)},
           {"score_histograms", histograms_json(run)},
-          {"analysis", run.analysis},
+          {"analysis", analysis_json(run)},
           {"config", run.config}};
 }
 
@@ -79,32 +96,50 @@ ordered_json setting_json(const Setting& setting) {
   return {{"key", setting.key}, {"values", values}};
 }
 
-ordered_json comparison_json(const Comparison& comparison) {
-  const std::vector<MethodSummary> rows = summarize(comparison);
-  const std::vector<Setting> settings = settings_of(comparison);
-  ordered_json table = ordered_json::array();
-  for (const MethodSummary& row : rows) table.push_back(to_json(row));
-  ordered_json all_settings = ordered_json::array();
-  for (const Setting& setting : settings) all_settings.push_back(setting_json(setting));
-  ordered_json runs = ordered_json::array();
-  for (const MethodRuns& method : comparison.methods) {
-    for (const Run& run : method.runs) runs.push_back(run_json(run, method.label));
+// All metrics of the runs, the headline first.
+ordered_json metrics_json(const ReportComparison& comparison) {
+  std::vector<runs::Metric> metrics = {comparison.summary.metric};
+  for (const runs::MethodRuns& method : comparison.table.methods) {
+    for (const RunData& run : method.runs) {
+      for (const runs::Metric& metric : run.metrics) {
+        if (std::none_of(metrics.begin(), metrics.end(),
+                         [&](const auto& known) { return known.name == metric.name; })) {
+          metrics.push_back(metric);
+        }
+      }
+    }
   }
-  return {{"name", comparison.name},
-          {"baseline",
-           comparison.baseline.empty() ? ordered_json() : ordered_json(comparison.baseline)},
-          {"confidence", 0.95},
-          {"verdict", verdict(comparison, rows)},
-          {"cautions", cautions(comparison, rows, settings)},
-          {"rows", table},
-          {"settings", all_settings},
-          {"sweep", comparison.sweep},
-          {"runs", runs}};
+  ordered_json all = ordered_json::array();
+  for (const runs::Metric& metric : metrics) all.push_back(runs::to_json(metric));
+  return all;
 }
 
-std::string default_title(const std::vector<Comparison>& comparisons) {
+ordered_json comparison_json(const ReportComparison& comparison) {
+  const std::vector<Setting> settings = settings_of(comparison.table);
+  ordered_json rows = ordered_json::array();
+  for (const runs::SummaryRow& row : comparison.summary.rows) rows.push_back(runs::to_json(row));
+  ordered_json all_settings = ordered_json::array();
+  for (const Setting& setting : settings) all_settings.push_back(setting_json(setting));
+  ordered_json all_runs = ordered_json::array();
+  for (const runs::MethodRuns& method : comparison.table.methods) {
+    for (const RunData& run : method.runs) all_runs.push_back(run_json(run, method.label));
+  }
+  const std::string& baseline = comparison.summary.baseline;
+  return {{"name", comparison.name},
+          {"metrics", metrics_json(comparison)},
+          {"baseline", baseline.empty() ? ordered_json() : ordered_json(baseline)},
+          {"confidence", comparison.summary.confidence},
+          {"verdict", verdict(comparison)},
+          {"cautions", cautions(comparison, settings)},
+          {"rows", rows},
+          {"settings", all_settings},
+          {"sweep", comparison.sweep},
+          {"runs", all_runs}};
+}
+
+std::string default_title(const std::vector<ReportComparison>& comparisons) {
   std::vector<std::string> names;
-  for (const Comparison& comparison : comparisons) {
+  for (const ReportComparison& comparison : comparisons) {
     if (std::find(names.begin(), names.end(), comparison.name) == names.end()) {
       names.push_back(comparison.name);
     }
@@ -157,11 +192,11 @@ std::string script_json(const ordered_json& document) {
 }  // namespace
 
 ordered_json report_document(const std::vector<std::string>& folders, const std::string& title) {
-  const std::vector<Comparison> comparisons = read_comparisons(folders);
+  const std::vector<ReportComparison> comparisons = read_comparisons(folders);
   ordered_json all = ordered_json::array();
-  for (const Comparison& comparison : comparisons) all.push_back(comparison_json(comparison));
+  for (const ReportComparison& comparison : comparisons) all.push_back(comparison_json(comparison));
   return {{"format", "tamis-report"},
-          {"format_version", 1},
+          {"format_version", 2},
           {"title", title.empty() ? default_title(comparisons) : title},
           {"created", now_utc()},
           {"tamis", TAMIS_VERSION},
@@ -184,4 +219,4 @@ std::string report_page(std::string_view page_template, const ordered_json& docu
   return page;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Reads runs and comparisons (see read_comparisons) into one document: for every comparison the
 // verdict, the table, the settings, and the curves of each run. `title` is made from the runs if it
@@ -18,4 +18,4 @@ nlohmann::ordered_json report_document(const std::vector<std::string>& folders,
 // places for title and data, once each.
 std::string report_page(std::string_view page_template, const nlohmann::ordered_json& document);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -12,7 +12,7 @@
 #include "program/report/template.h"
 #include "program/shared/output.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -75,4 +75,4 @@ void add_report(CLI::App& program) {
   command->callback([arguments] { report(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -5,35 +5,52 @@
 
 #include "program/report/comparison.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
-using nlohmann::json;
+using runs::Json;
+using runs::MethodRuns;
+using runs::RunData;
+using runs::RunTable;
 
-constexpr std::array<const char*, 5> kGroups = {"data", "model", "training", "pruning",
-                                                "environment"};
-constexpr std::array<std::string_view, 3> kNotSettings = {"training.seed", "pruning.seed",
-                                                          "environment.date"};
+constexpr std::array<std::string_view, 5> kGroups = {"data", "model", "training", "method",
+                                                     "environment"};
+constexpr std::array<std::string_view, 2> kNotSettings = {"method.name", "environment.date"};
 
-// "/score/options/alpha" in the group pruning as pruning.score.options.alpha.
+// "/score/options/alpha" in the group method as method.score.options.alpha.
 std::string dotted(std::string_view group, std::string pointer) {
   std::replace(pointer.begin(), pointer.end(), '/', '.');
   return std::string(group) + pointer;
 }
 
 // The settings of one group of one run; none for a group that is not there.
-json flat_group(const Run& run, const char* group) {
-  const auto found = run.config.find(group);
-  return found != run.config.end() && found->is_object() ? found->flatten() : json::object();
+Json flat_group(const RunData& run, const std::string& group) {
+  Json settings = run.config.value(group, Json::object());
+  if (group == "training") settings["epochs"] = run.num_epochs;
+  return settings.is_object() ? settings.flatten() : Json::object();
+}
+
+// The usual groups, then those that only this training program has.
+std::vector<std::string> groups_of(const RunTable& table) {
+  std::vector<std::string> groups(kGroups.begin(), kGroups.end());
+  for (const MethodRuns& method : table.methods) {
+    for (const RunData& run : method.runs) {
+      for (const auto& [key, value] : run.config.items()) {
+        const bool is_known = std::count(groups.begin(), groups.end(), key) > 0;
+        if (value.is_object() && key != "record" && !is_known) groups.push_back(key);
+      }
+    }
+  }
+  return groups;
 }
 
 // Keys in the order in which they appear.
-std::vector<std::string> pointers_of(const Comparison& comparison, const char* group) {
+std::vector<std::string> pointers_of(const RunTable& table, const std::string& group) {
   std::vector<std::string> pointers;
-  for (const MethodRuns& method : comparison.methods) {
-    for (const Run& run : method.runs) {
-      const json settings = flat_group(run, group);
+  for (const MethodRuns& method : table.methods) {
+    for (const RunData& run : method.runs) {
+      const Json settings = flat_group(run, group);
       for (const auto& [pointer, value] : settings.items()) {
         if (std::count(pointers.begin(), pointers.end(), pointer) == 0) pointers.push_back(pointer);
       }
@@ -44,11 +61,11 @@ std::vector<std::string> pointers_of(const Comparison& comparison, const char* g
 }
 
 // The value that the runs of a method have, an array if they have several, null if they have none.
-json value_of(const MethodRuns& method, const char* group, const std::string& pointer) {
-  json values = json::array();
-  for (const Run& run : method.runs) {
-    const json settings = flat_group(run, group);
-    json value = settings.contains(pointer) ? settings[pointer] : json();
+Json value_of(const MethodRuns& method, const std::string& group, const std::string& pointer) {
+  Json values = Json::array();
+  for (const RunData& run : method.runs) {
+    const Json settings = flat_group(run, group);
+    Json value = settings.value(pointer, Json());
     if (std::count(values.begin(), values.end(), value) == 0) values.push_back(std::move(value));
   }
   return values.size() == 1 ? values.front() : values;
@@ -56,13 +73,13 @@ json value_of(const MethodRuns& method, const char* group, const std::string& po
 
 }  // namespace
 
-std::vector<Setting> settings_of(const Comparison& comparison) {
+std::vector<Setting> settings_of(const RunTable& table) {
   std::vector<Setting> settings;
-  for (const char* group : kGroups) {
-    for (const std::string& pointer : pointers_of(comparison, group)) {
+  for (const std::string& group : groups_of(table)) {
+    for (const std::string& pointer : pointers_of(table, group)) {
       Setting setting{.key = dotted(group, pointer), .values = {}};
       if (std::count(kNotSettings.begin(), kNotSettings.end(), setting.key) > 0) continue;
-      for (const MethodRuns& method : comparison.methods) {
+      for (const MethodRuns& method : table.methods) {
         if (method.runs.empty()) continue;
         setting.values.emplace_back(method.label, value_of(method, group, pointer));
       }
@@ -80,4 +97,4 @@ std::vector<Setting> settings_of(const Comparison& comparison) {
   return settings;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

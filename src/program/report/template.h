@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 std::string_view report_template();
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

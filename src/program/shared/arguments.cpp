@@ -9,7 +9,7 @@
 #include <cmath>
 #include <fstream>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -118,4 +118,4 @@ void require_memory(double bytes, std::string_view what) {
   }
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

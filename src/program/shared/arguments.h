@@ -12,7 +12,7 @@ namespace CLI {
 class App;
 }
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // A mistake on the command line: the program exits with 2.
 class UsageError : public std::runtime_error {
@@ -62,4 +62,4 @@ inline constexpr std::uint64_t kMaxSamples = std::numeric_limits<std::uint32_t>:
 // than `bytes` in all. Better than being killed half-way.
 void require_memory(double bytes, std::string_view what);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -7,7 +7,7 @@
 
 #include "program/shared/table.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -91,4 +91,4 @@ std::string format_histogram(std::span<const HistogramBin> bins, std::size_t wid
   return text;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Scores in [low, high); the last bin holds its upper bound too.
 struct HistogramBin {
@@ -23,4 +23,4 @@ std::vector<HistogramBin> histogram(std::span<const float> scores, std::size_t n
 // One line per bin: range, count, bar. Fits `width` columns; block characters if `utf8`.
 std::string format_histogram(std::span<const HistogramBin> bins, std::size_t width, bool utf8);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -13,7 +13,7 @@
 #include "base/files/atomic_file.h"
 #include "base/files/posix_io.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -115,4 +115,4 @@ void write_file(const std::string& path, std::string_view text) {
   file.commit();
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

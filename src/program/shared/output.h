@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Call first. Opens a closed standard stream, so that no file gets its number and its text; writing
 // to a closed standard output still fails.
@@ -29,4 +29,4 @@ void write_file(const std::string& path, std::string_view text);
 // For a file that Pruner::save will make: check_output(), and refuses what must not be replaced.
 void check_replaceable(const std::string& path);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -15,7 +15,7 @@
 #include "program/shared/output.h"
 #include "program/shared/signals.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -85,6 +85,8 @@ int run_program(int argc, char** argv, void (*add_commands)(CLI::App& program)) 
     return 0;
   } catch (const Interrupted& stop) {
     return stop.exit_code();
+  } catch (const CommandFailed& error) {
+    return report(error.exit_code(), error.what());
   } catch (const UsageError& error) {
     return report(kUsage, error.what());
   } catch (const std::bad_alloc&) {
@@ -94,4 +96,4 @@ int run_program(int argc, char** argv, void (*add_commands)(CLI::App& program)) 
   }
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

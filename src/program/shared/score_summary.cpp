@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
-#include "core/policies/score_statistics.h"
 #include "program/shared/histogram.h"
 #include "program/shared/terminal.h"
+#include "tamis/score_view.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -16,10 +18,27 @@ using nlohmann::ordered_json;
 
 constexpr std::size_t kNumBins = 12;
 
+struct ScoreRange {
+  std::uint64_t num_scored = 0;
+  double mean = 0.0;
+  float min = std::numeric_limits<float>::infinity();
+  float max = -std::numeric_limits<float>::infinity();
+};
+
+ScoreRange statistics_of(std::span<const float> scores) {
+  const ScoreMean mean = make_score_view(scores)->mean();
+  ScoreRange statistics{.num_scored = mean.num_scored, .mean = mean.value};
+  for (const float score : scores) {
+    if (score < statistics.min) statistics.min = score;
+    if (score > statistics.max) statistics.max = score;
+  }
+  return statistics;
+}
+
 }  // namespace
 
 void add_score_facts(std::span<const float> scores, FactList& facts) {
-  const auto statistics = detail::score_statistics(scores);
+  const ScoreRange statistics = statistics_of(scores);
   facts.add("scored", fmt::format("{} of {}", with_commas(statistics.num_scored),
                                   with_commas(scores.size())));
   if (statistics.num_scored == 0) return;
@@ -29,7 +48,7 @@ void add_score_facts(std::span<const float> scores, FactList& facts) {
 }
 
 ordered_json score_statistics_json(std::span<const float> scores) {
-  const auto statistics = detail::score_statistics(scores);
+  const ScoreRange statistics = statistics_of(scores);
   if (statistics.num_scored == 0) return nullptr;
   return {{"min", statistics.min}, {"mean", statistics.mean}, {"max", statistics.max}};
 }
@@ -58,4 +77,4 @@ ordered_json scores_json(std::span<const float> scores) {
   return values;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

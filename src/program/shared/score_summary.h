@@ -7,7 +7,7 @@
 
 #include "program/shared/table.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // Scored samples; their least, mean and greatest score.
 void add_score_facts(std::span<const float> scores, FactList& facts);
@@ -24,4 +24,4 @@ std::string score_histogram(std::span<const float> scores);
 // The scores with null where there is none.
 nlohmann::ordered_json scores_json(std::span<const float> scores);
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -3,7 +3,7 @@
 #include <csignal>
 #include <initializer_list>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -34,4 +34,4 @@ StopSignals::~StopSignals() {
 
 int StopSignals::received() { return received_signal; }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -3,7 +3,7 @@
 
 #include <exception>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // The program was asked to stop and did so in order; it exits with 128 + signal, as shells have it.
 class Interrupted : public std::exception {
@@ -28,4 +28,4 @@ class StopSignals {
   static int received();
 };
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

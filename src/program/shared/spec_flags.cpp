@@ -12,7 +12,7 @@
 #include "tamis/method.h"
 #include "tamis/registry.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -171,16 +171,4 @@ std::string describe_scores() { return describe("Scores", registered_scorers());
 
 std::string describe_policies() { return describe("Policies", registered_policies()); }
 
-nlohmann::ordered_json to_json(const Spec& spec) {
-  nlohmann::ordered_json options = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : spec.options) {
-    if (std::isnan(value)) {
-      options[name] = format_option_value(name, value);
-    } else {
-      options[name] = value;
-    }
-  }
-  return {{"name", spec.name}, {"options", options}};
-}
-
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +12,7 @@ namespace CLI {
 class App;
 }
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // What the user chose, complete and in range.
 struct SpecChoice {
@@ -46,7 +45,4 @@ class SpecFlags {
 std::string describe_scores();
 std::string describe_policies();
 
-// {"name": ..., "options": {...}}.
-nlohmann::ordered_json to_json(const Spec& spec);
-
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 std::string with_commas(std::uint64_t number) {
   std::string text = fmt::format("{}", number);
@@ -42,4 +42,4 @@ std::string FactList::text() const {
   return text;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

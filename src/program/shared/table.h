@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // 1234567 as 1,234,567.
 std::string with_commas(std::uint64_t number);
@@ -23,4 +23,4 @@ class FactList {
   std::vector<std::pair<std::string, std::string>> facts_;
 };
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

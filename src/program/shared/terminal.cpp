@@ -13,7 +13,7 @@
 
 #include "program/shared/arguments.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 bool is_terminal(Stream stream) {
   return ::isatty(stream == Stream::output ? STDOUT_FILENO : STDERR_FILENO) == 1;
@@ -57,4 +57,4 @@ void Progress::clear() {
   is_shown_ = false;
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-namespace tamis::cli {
+namespace tamis::program {
 
 enum class Stream { output, error };
 
@@ -34,4 +34,4 @@ class Progress {
   bool is_shown_ = false;
 };
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cmath>
-#include <memory>
 
 #include "program/shared/arguments.h"
 #include "program/shared/spec_flags.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 void TeamFlags::add(CLI::App& command) {
   constexpr const char* kGroup = "Several processes";
@@ -33,10 +33,7 @@ training::Team TeamFlags::connect() const {
   if (!(std::isfinite(time_limit) && time_limit > 0.0)) {
     throw UsageError(fmt::format("--time-limit must be more than 0, got {}", time_limit));
   }
-  auto options = libtorch::process_group_from_environment();
-  if (!options || options->size == 1) return training::Team(nullptr);
-  options->time_limit = std::chrono::milliseconds(std::llround(1000.0 * time_limit));
-  return training::Team(std::make_shared<libtorch::ProcessGroup>(*options));
+  return training::connect_team(std::chrono::milliseconds(std::llround(1000.0 * time_limit)));
 }
 
 std::string describe_team() {
@@ -46,4 +43,4 @@ std::string describe_team() {
          "They share every batch, whose size must be a multiple of their number.\n";
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -11,7 +11,7 @@ namespace CLI {
 class App;
 }
 
-namespace tamis::cli {
+namespace tamis::program {
 
 struct TeamFlags {
   std::string layout = "automatic";
@@ -28,4 +28,4 @@ struct TeamFlags {
 // For the end of a help text.
 std::string describe_team();
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -13,6 +13,7 @@
 
 #include "base/agreement.h"
 #include "program/commands.h"
+#include "program/compare/comparison_flags.h"
 #include "program/shared/arguments.h"
 #include "program/shared/output.h"
 #include "program/shared/signals.h"
@@ -21,18 +22,18 @@
 #include "program/shared/terminal.h"
 #include "program/train/team_flags.h"
 #include "program/train/training_flags.h"
+#include "runs/summary.h"
 #include "tamis/method.h"
 #include "tamis/registry.h"
 #include "training/trainer/progress_line.h"
-#include "training/trainer/summary.h"
 #include "training/trainer/trainer.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
+using runs::RunFolder;
 using training::RunConfig;
-using training::RunFolder;
 
 struct TrainArguments {
   TrainingFlags flags;
@@ -83,10 +84,10 @@ RunConfig resumed_config(const TrainArguments& arguments) {
     throw UsageError(
         "--resume takes all settings from the run; only --json and --quiet go with it");
   }
-  if (!RunFolder::is_run(arguments.resume)) {
+  if (!runs::is_run(arguments.resume)) {
     throw std::runtime_error(arguments.resume + ": holds no run (no config.json)");
   }
-  return RunFolder::read_config(arguments.resume);
+  return training::read_run_config(arguments.resume);
 }
 
 std::string introduction(training::Trainer& trainer) {
@@ -106,7 +107,7 @@ std::string introduction(training::Trainer& trainer) {
                         done > 0 ? fmt::format("; {} epochs are done", done) : ""));
   if (config.num_recorded > 0) {
     const std::uint64_t most = trainer.pruner().options().num_samples;
-    facts.add("record", fmt::format("the own losses of {} samples",
+    facts.add("record", fmt::format("the per-sample losses of {} samples",
                                     with_commas(std::min(config.num_recorded, most))));
   }
   if (!trainer.team().is_alone()) {
@@ -117,11 +118,15 @@ std::string introduction(training::Trainer& trainer) {
   return facts.text() + "\n";
 }
 
+runs::RunResult result_of(const training::Trainer& trainer) {
+  return runs::summarize_run(runs::read_run(trainer.folder().path()));
+}
+
 nlohmann::ordered_json result_json(const training::Trainer& trainer) {
   nlohmann::ordered_json json = {{"run", trainer.folder().path().string()},
                                  {"epochs", trainer.metrics().size()}};
-  const auto result = training::summarize_run(trainer.metrics());
-  json["test_accuracy"] = result.accuracy;
+  const auto result = result_of(trainer);
+  json["test_accuracy"] = result.value;
   json["pruned_share"] = result.pruned_share;
   if (const auto target = trainer.config().method.target_prune) json["target_prune"] = *target;
   json["train_seconds"] = result.train_seconds;
@@ -129,25 +134,26 @@ nlohmann::ordered_json result_json(const training::Trainer& trainer) {
   return json;
 }
 
-// Empty unless the run was asked for a share that it did not come near to.
+// Empty unless the run missed the share that it was to prune.
 std::string missed_target(const training::Trainer& trainer, double pruned_share) {
   const auto target = trainer.config().method.target_prune;
   if (!target || std::abs(pruned_share - *target) <= 0.005) return "";
   return fmt::format(
-      "asked to prune {:.1f} %, which policy {} could not reach with its ratio in [0, {}]\n",
+      "the target was to prune {:.1f} %, which policy {} could not reach with its ratio in [0, "
+      "{}]\n",
       100.0 * *target, trainer.config().method.policy.name,
       make_policy(trainer.config().method.policy)->max_prune_ratio());
 }
 
 std::string conclusion(const training::Trainer& trainer) {
-  const auto result = training::summarize_run(trainer.metrics());
+  const auto result = result_of(trainer);
   const std::string folder = trainer.folder().path().string();
   return fmt::format(
       "\ntest accuracy {:.2f} %, pruned {:.1f} %, trained for {} ({:.3f} % of it spent on "
       "pruning)\n"
       "{}run folder {}\n",
-      100.0 * result.accuracy, 100.0 * result.pruned_share,
-      training::format_duration(result.train_seconds),
+      100.0 * result.value, 100.0 * result.pruned_share,
+      runs::format_duration(result.train_seconds),
       100.0 * result.prune_seconds / result.train_seconds,
       missed_target(trainer, result.pruned_share), folder);
 }
@@ -191,12 +197,8 @@ void train(const TrainArguments& arguments) {
       [](std::string_view text) { print(text); });
   const auto outcome = trainer.run(progress, [] { return StopSignals::received() != 0; });
   progress.clear();
-  if (outcome == training::Outcome::interrupted && !team.is_first()) {
-    throw Interrupted(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
-  }
   if (outcome == training::Outcome::interrupted) {
-    fmt::print(stderr, "tamis: interrupted and saved; continue with: tamis train --resume {}\n",
-               path);
+    if (team.is_first()) stop_interrupted("train", path);
     throw Interrupted(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
   }
   if (!team.is_first()) return;
@@ -226,9 +228,10 @@ void add_train(CLI::App& program) {
                   "continue the run in this folder, exactly where it stopped")
       ->type_name("FOLDER");
   command.add_flag("--overwrite", arguments->overwrite, "replace a run that is in the folder");
-  add_optional_count(command, "--record", arguments->num_recorded, 10'000,
-                     "record the run for tamis analyze and tamis replay, with the own losses of\n"
-                     "so many samples drawn at random (10000 if you do not say)");
+  add_optional_count(
+      command, "--record", arguments->num_recorded, 10'000,
+      "record the run for tamis analyze and tamis replay, with the per-sample losses of\n"
+      "COUNT samples drawn at random (10000 without a number)");
   command.add_flag("--json", arguments->json, "print the result as JSON");
   command.add_flag("--quiet", arguments->quiet, "print the result only");
   arguments->team.add(command);
@@ -247,4 +250,4 @@ void add_train(CLI::App& program) {
   command.callback([arguments] { train(*arguments); });
 }
 
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -11,12 +11,12 @@
 #include <utility>
 
 #include "program/shared/arguments.h"
-#include "tamis/libtorch/process_group.h"
 #include "tamis/registry.h"
 #include "training/data/known_data.h"
 #include "training/models/model_names.h"
+#include "training/trainer/team.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 
 namespace {
 
@@ -153,9 +153,9 @@ void TrainingFlags::add_data(CLI::App& command) {
           "where the files are (default: ./data, then the system's own folder)")
       ->type_name("FOLDER")
       ->group(std::string(kData));
-  add_count(command, "--limit", "use so many training samples only, taken evenly; 0: all", kData,
+  add_count(command, "--limit", "number of training samples to use, taken evenly; 0: all", kData,
             [](TrainingChoice& c, std::uint64_t n) { c.config.data.limit = n; });
-  add_count(command, "--test-limit", "use so many test samples only; 0: all", kData,
+  add_count(command, "--test-limit", "number of test samples to use; 0: all", kData,
             [](TrainingChoice& c, std::uint64_t n) { c.config.data.test_limit = n; });
   add_number(command, "--label-noise",
              "share of the training labels that are made wrong, by the seed (default: 0)", kData,
@@ -281,10 +281,8 @@ TrainingChoice TrainingFlags::choose(const training::Preset* base) const {
   TrainingChoice choice;
   // Not torch's own default, which takes two processors of a virtual machine for one.
   choice.config.training.threads = std::max(1U, std::thread::hardware_concurrency());
-  if (const auto group = libtorch::process_group_from_environment()) {
-    choice.config.training.threads =
-        std::max<std::uint64_t>(1, choice.config.training.threads / group->num_here);
-  }
+  choice.config.training.threads =
+      std::max<std::uint64_t>(1, choice.config.training.threads / training::num_processes_here());
   if (const training::Preset* const preset = preset_ != nullptr ? preset_ : base) {
     const std::uint64_t threads = choice.config.training.threads;
     choice = {.config = preset->config, .options = preset->options};
@@ -319,8 +317,4 @@ std::string describe_presets() {
   return describe("Presets", entries);
 }
 
-std::string default_folder(const std::vector<std::string>& parts) {
-  return "runs/" + join(parts, "-");
-}
-
-}  // namespace tamis::cli
+}  // namespace tamis::program

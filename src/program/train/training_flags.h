@@ -14,7 +14,7 @@ namespace CLI {
 class App;
 }
 
-namespace tamis::cli {
+namespace tamis::program {
 
 // What the user chose; the method is chosen apart.
 struct TrainingChoice {
@@ -59,7 +59,4 @@ class TrainingFlags {
 std::string describe_methods();
 std::string describe_presets();
 
-// A folder name below runs/ for people who do not choose one.
-std::string default_folder(const std::vector<std::string>& parts);
-
-}  // namespace tamis::cli
+}  // namespace tamis::program

@@ -5,11 +5,11 @@
 namespace {
 
 void add_commands(CLI::App& program) {
-  tamis::cli::add_train(program);
-  tamis::cli::add_compare(program);
-  tamis::cli::add_sweep(program);
+  tamis::program::add_train(program);
+  tamis::program::add_compare(program);
+  tamis::program::add_sweep(program);
 }
 
 }  // namespace
 
-int main(int argc, char** argv) { return tamis::cli::run_program(argc, argv, add_commands); }
+int main(int argc, char** argv) { return tamis::program::run_program(argc, argv, add_commands); }

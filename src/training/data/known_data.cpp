@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kSystemFolder = "/usr/share/datasets";
 
 // One way in which a data set is stored: its sub-folder and the files of a split.
-struct Layout {
+struct StoredLayout {
   std::string folder;
   std::vector<std::string> images;
   std::string labels;           // empty: the labels are in the image files
@@ -37,7 +37,7 @@ std::vector<std::string> numbered(std::string_view suffix) {
   return names;
 }
 
-std::vector<Layout> layouts(std::string_view name, Split split) {
+std::vector<StoredLayout> layouts(std::string_view name, Split split) {
   const bool train = split == Split::train;
   if (name == "cifar10") {
     return {{.folder = "cifar10",
@@ -60,7 +60,7 @@ std::vector<Layout> layouts(std::string_view name, Split split) {
            .labels = concat(prefix, "-labels-idx1-ubyte")}};
 }
 
-RawImages read_layout(const Layout& layout, const fs::path& folder) {
+RawImages read_layout(const StoredLayout& layout, const fs::path& folder) {
   std::vector<fs::path> images;
   for (const std::string& name : layout.images) images.push_back(resolve(folder, name));
   if (layout.label_bytes > 0) return read_cifar_binary(images, layout.label_bytes);
@@ -137,7 +137,7 @@ RawImages read_known_data(const KnownData& known, Split split, const fs::path& d
 
   std::string searched;
   for (const fs::path& root : roots) {
-    for (const Layout& layout : layouts(known.name, split)) {
+    for (const StoredLayout& layout : layouts(known.name, split)) {
       const fs::path own = root / layout.folder;
       if (const auto folder = find_folder({own, root}, layout.names())) {
         return read_layout(layout, *folder);

@@ -12,26 +12,27 @@ namespace {
 
 // A residual block: convolutions with batch norm, plus the input, projected where the shape
 // differs.
-class Block : public torch::nn::Module {
+class ResidualBlock : public torch::nn::Module {
  public:
   // Two 3 x 3 convolutions.
-  static std::shared_ptr<Block> basic(std::int64_t in, std::int64_t out, std::int64_t stride) {
-    return std::make_shared<Block>(
+  static std::shared_ptr<ResidualBlock> basic(std::int64_t in, std::int64_t out,
+                                              std::int64_t stride) {
+    return std::make_shared<ResidualBlock>(
         std::vector<torch::nn::Conv2d>{conv(in, out, 3, stride), conv(out, out, 3)}, in, out,
         stride);
   }
   // 1 x 1, 3 x 3 and 1 x 1, the last with four times the channels.
-  static std::shared_ptr<Block> bottleneck(std::int64_t in, std::int64_t middle,
-                                           std::int64_t stride) {
-    return std::make_shared<Block>(
+  static std::shared_ptr<ResidualBlock> bottleneck(std::int64_t in, std::int64_t middle,
+                                                   std::int64_t stride) {
+    return std::make_shared<ResidualBlock>(
         std::vector<torch::nn::Conv2d>{conv(in, middle, 1), conv(middle, middle, 3, stride),
                                        conv(middle, 4 * middle, 1)},
         in, 4 * middle, stride);
   }
 
-  Block(std::vector<torch::nn::Conv2d> convs, std::int64_t in, std::int64_t out,
-        std::int64_t stride)
-      : Module("Block"), convs_(std::move(convs)) {
+  ResidualBlock(std::vector<torch::nn::Conv2d> convs, std::int64_t in, std::int64_t out,
+                std::int64_t stride)
+      : Module("ResidualBlock"), convs_(std::move(convs)) {
     for (std::size_t i = 0; i < convs_.size(); ++i) {
       register_module("conv" + std::to_string(i + 1), convs_[i]);
       norms_.push_back(register_module("norm" + std::to_string(i + 1),
@@ -79,8 +80,9 @@ torch::nn::Sequential make_stages(ResNet::Depth depth, double factor) {
     const int blocks = depth == ResNet::Depth::resnet18 ? stage.basic_blocks : stage.bottlenecks;
     for (int i = 0; i < blocks; ++i) {
       const std::int64_t stride = i == 0 ? stage.stride : 1;
-      stages->push_back(depth == ResNet::Depth::resnet18 ? Block::basic(in, channels, stride)
-                                                         : Block::bottleneck(in, channels, stride));
+      stages->push_back(depth == ResNet::Depth::resnet18
+                            ? ResidualBlock::basic(in, channels, stride)
+                            : ResidualBlock::bottleneck(in, channels, stride));
       in = channels * expansion(depth);
     }
   }

@@ -13,7 +13,8 @@
 #include "base/check.h"
 #include "base/files/atomic_file.h"
 #include "base/files/crc32c.h"
-#include "training/trainer/run_folder.h"
+#include "runs/json.h"
+#include "runs/metric.h"
 
 namespace tamis::training {
 
@@ -21,10 +22,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using detail::concat;
+using runs::Json;
 
 constexpr const char* kIndex = "checkpoint.json";
 constexpr std::string_view kFormat = "tamis-checkpoint";
-constexpr int kFormatVersion = 1;
+constexpr std::uint64_t kFormatVersion = 1;
 
 std::vector<char> pack(const CheckpointParts& parts) {
   torch::serialize::OutputArchive model;
@@ -91,32 +93,30 @@ void remove_others(const fs::path& folder, const FileNames& names) {
 FileNames new_names(const fs::path& folder, bool is_final) {
   std::uint64_t number = 1;
   if (fs::exists(folder / kIndex)) {
-    number += read_json(folder / kIndex).value("number", std::uint64_t{0});
+    number += runs::read_json(folder / kIndex).value("number", std::uint64_t{0});
   }
   const std::string suffix = is_final ? "" : concat("-", number);
   return {number, concat("checkpoint", suffix, ".pt"), concat("pruner", suffix, ".safetensors")};
 }
 
 Json to_json(const CheckpointState& state, const FileNames& names, std::uint32_t model_checksum) {
-  return {{"format", kFormat},
-          {"format_version", kFormatVersion},
-          {"number", names.number},
-          {"model", names.model},
-          {"model_crc32c", model_checksum},
-          {"pruner", names.pruner},
-          {"step", state.step},
-          {"epochs_done", state.epochs_done},
-          {"running", to_json(state.running)},
-          {"last_metrics",
-           state.last_metrics ? training::to_json(*state.last_metrics) : Json(nullptr)}};
+  return {
+      {"format", kFormat},
+      {"format_version", kFormatVersion},
+      {"number", names.number},
+      {"model", names.model},
+      {"model_crc32c", model_checksum},
+      {"pruner", names.pruner},
+      {"step", state.step},
+      {"epochs_done", state.epochs_done},
+      {"running", to_json(state.running)},
+      {"last_metrics", state.last_metrics ? runs::to_json(*state.last_metrics) : Json(nullptr)}};
 }
 
 // The state, and the parts restored.
 CheckpointState restore(const fs::path& folder, const Json& index, const CheckpointParts& parts) {
   const std::string source = (folder / kIndex).native();
-  if (index.at("format") != kFormat || index.at("format_version").get<int>() > kFormatVersion) {
-    throw std::runtime_error(concat(source, ": not a checkpoint that this tamis can read"));
-  }
+  runs::require_format(index, kFormat, kFormatVersion, source);
   const fs::path model = folder / index.at("model").get<std::string>();
   const fs::path pruner = folder / index.at("pruner").get<std::string>();
   std::vector<char> bytes;
@@ -133,7 +133,7 @@ CheckpointState restore(const fs::path& folder, const Json& index, const Checkpo
                         .epochs_done = index.at("epochs_done").get<std::uint64_t>(),
                         .running = running_from_json(index.at("running"), source)};
   if (const Json& last = index.at("last_metrics"); !last.is_null()) {
-    state.last_metrics = metrics_from_json(last, source);
+    state.last_metrics = runs::epoch_from_json(last, runs::classification_metrics(), source);
   }
   return state;
 }
@@ -155,7 +155,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointParts& parts,
   parts.pruner.save(folder / names.pruner);
   detail::together(communicator, [&] {
     if (!writes) return;
-    write_json(folder / kIndex, to_json(state, names, checksum(bytes)));
+    runs::write_json(folder / kIndex, to_json(state, names, checksum(bytes)));
     remove_others(folder, names);
   });
 }
@@ -165,7 +165,7 @@ std::optional<CheckpointState> load_checkpoint(const fs::path& folder,
   const bool is_there = fs::exists(folder / kIndex);
   detail::require_same(parts.pruner.communicator(), is_there ? "a checkpoint" : "no checkpoint");
   if (!is_there) return std::nullopt;
-  const Json index = read_json(folder / kIndex);
+  const Json index = runs::read_json(folder / kIndex);
   try {
     return restore(folder, index, parts);
   } catch (const Json::exception& error) {

@@ -8,8 +8,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "runs/epoch_metrics.h"
 #include "tamis/distributed_pruner.h"
-#include "training/trainer/epoch_metrics.h"
+#include "training/trainer/running_epoch.h"
 
 namespace tamis::training {
 
@@ -26,7 +27,7 @@ struct CheckpointState {
   std::uint64_t epochs_done = 0;  // epochs whose metrics are complete
   RunningEpoch running = {};      // of the epoch after these
   // Metrics of epoch epochs_done - 1: the checkpoint is written before metrics.jsonl is.
-  std::optional<EpochMetrics> last_metrics = std::nullopt;
+  std::optional<runs::EpochMetrics> last_metrics = std::nullopt;
 };
 
 // Replaces the checkpoint in `folder`. Model and optimiser go to one new file and the pruner to

@@ -34,7 +34,7 @@ class ProgressLine final : public TrainingObserver {
   ProgressLine& operator=(const ProgressLine&) = delete;
 
   void on_step(const StepInfo& step) override;
-  void on_epoch(const EpochMetrics& metrics) override;
+  void on_epoch(const runs::EpochMetrics& metrics) override;
 
   // Removes the live line.
   void clear();
@@ -49,11 +49,7 @@ class ProgressLine final : public TrainingObserver {
   double first_progress_ = -1.0;  // before the first step that was seen
 };
 
-// "epoch 3/16  loss 0.3121  accuracy 88.7 %  test 87.9 %  pruned 24.1 %  12,345 samples/s  4.1 s"
-std::string format_epoch(const EpochMetrics& metrics, std::uint64_t num_epochs);
 // "epoch 3/16  step 120/469  loss 0.3121  accuracy 88.7 %  pruned 24.1 %  12,345 samples/s"
 std::string format_step(const StepInfo& step, std::uint64_t num_epochs);
-// "8 s", "4:07 min", "1:02:03 h".
-std::string format_duration(double seconds);
 
 }  // namespace tamis::training

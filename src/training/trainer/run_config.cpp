@@ -6,7 +6,8 @@
 #include <stdexcept>
 
 #include "base/check.h"
-#include "tamis/scores/batch_loss.h"
+#include "runs/run.h"
+#include "runs/spec_json.h"
 
 namespace tamis::training {
 
@@ -14,11 +15,6 @@ namespace {
 
 using detail::concat;
 using detail::require;
-
-constexpr std::string_view kFormat = "tamis-run";
-constexpr int kFormatVersion = 1;
-constexpr std::string_view kInitialScore = "initial_score";
-constexpr std::string_view kFirstBatch = "first-batch-loss";
 
 template <typename Kind>
 std::string_view name_of(Kind kind, std::span<const std::string_view> names) {
@@ -30,26 +26,6 @@ Kind kind_of(const std::string& name, std::span<const std::string_view> names) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) throw std::invalid_argument(concat("unknown name ", name));
   return static_cast<Kind>(found - names.begin());
-}
-
-Json spec_to_json(const Spec& spec) {
-  Json options = Json::object();
-  for (const auto& [name, value] : spec.options) {
-    if (name == kInitialScore && std::isnan(value)) {
-      options[name] = kFirstBatch;
-    } else {
-      options[name] = value;
-    }
-  }
-  return {{"name", spec.name}, {"options", options}};
-}
-
-Spec spec_from_json(const Json& json) {
-  Spec spec{json.at("name").get<std::string>()};
-  for (const auto& [name, value] : json.at("options").items()) {
-    spec.options[name] = value == kFirstBatch ? kFirstBatchLoss : value.get<double>();
-  }
-  return spec;
 }
 
 Json data_to_json(const DataConfig& data) {
@@ -118,16 +94,6 @@ auto reading(const std::string& source, Read read) {
   }
 }
 
-void check_format(const Json& json) {
-  if (!json.is_object() || json.value("format", "") != kFormat) {
-    throw std::invalid_argument("not the settings of a run");
-  }
-  if (json.at("format_version").get<int>() > kFormatVersion) {
-    throw std::invalid_argument(
-        concat("written by a newer tamis; this one reads format ", kFormatVersion, " at most"));
-  }
-}
-
 }  // namespace
 
 void choose_optimizer(TrainingConfig& config, OptimizerKind optimizer) {
@@ -167,8 +133,8 @@ void validate(const RunConfig& config) {
 }
 
 Json to_json(const Method& method) {
-  Json json = {{"score", spec_to_json(method.score)},
-               {"policy", spec_to_json(method.policy)},
+  Json json = {{"score", runs::spec_to_json(method.score)},
+               {"policy", runs::spec_to_json(method.policy)},
                {"delta", method.delta},
                {"homogeneous", method.homogeneous},
                {"min_per_class", method.min_per_class},
@@ -182,19 +148,26 @@ Json to_json(const RunConfig& config, const RunFacts& facts) {
   data["num_train"] = facts.num_train;
   data["num_test"] = facts.num_test;
   data["num_classes"] = facts.num_classes;
-  Json pruning = to_json(config.method);
-  pruning["seed"] = config.training.seed;
-  Json json = {{"format", kFormat},
-               {"format_version", kFormatVersion},
-               {"name", config.method.name},
-               {"method", config.method.name},
+  Json method = {{"name", config.method.name}};
+  method.update(to_json(config.method));
+  Json training = training_to_json(config.training);
+  for (const char* key : {"epochs", "seed"}) training.erase(key);
+  Json metrics = Json::array();
+  for (const runs::Metric& metric : runs::classification_metrics()) {
+    metrics.push_back(runs::to_json(metric));
+  }
+  Json json = {{"format", runs::kRunFormat},
+               {"format_version", runs::kRunVersion},
+               {"method", method},
+               {"seed", config.training.seed},
+               {"epochs", config.training.epochs},
+               {"metrics", metrics},
                {"data", data},
                {"model",
                 {{"name", config.model.name},
                  {"width", config.model.width},
                  {"parameters", facts.num_parameters}}},
-               {"training", training_to_json(config.training)},
-               {"pruning", pruning},
+               {"training", training},
                {"environment", facts.environment}};
   if (config.num_recorded > 0) json["record"] = {{"samples", config.num_recorded}};
   return json;
@@ -211,8 +184,8 @@ Json shared_to_json(const RunConfig& config) {
 Method method_from_json(const Json& json, const std::string& name, const std::string& source) {
   return reading(source, [&] {
     Method method{.name = name,
-                  .score = spec_from_json(json.at("score")),
-                  .policy = spec_from_json(json.at("policy")),
+                  .score = runs::spec_from_json(json.at("score"), source),
+                  .policy = runs::spec_from_json(json.at("policy"), source),
                   .delta = json.at("delta").get<double>(),
                   .homogeneous = json.value("homogeneous", false),
                   .min_per_class = json.value("min_per_class", 0.0)};
@@ -225,12 +198,15 @@ Method method_from_json(const Json& json, const std::string& name, const std::st
 
 RunConfig config_from_json(const Json& json, const std::string& source) {
   return reading(source, [&] {
-    check_format(json);
-    RunConfig config{.data = data_from_json(json.at("data")),
-                     .model = model_from_json(json.at("model")),
-                     .training = training_from_json(json.at("training")),
-                     .method = method_from_json(json.at("pruning"),
-                                                json.at("method").get<std::string>(), source)};
+    Json training = json.at("training");
+    training["epochs"] = json.at("epochs");
+    training["seed"] = json.at("seed");
+    const Json& method = json.at("method");
+    RunConfig config{
+        .data = data_from_json(json.at("data")),
+        .model = model_from_json(json.at("model")),
+        .training = training_from_json(training),
+        .method = method_from_json(method, method.at("name").get<std::string>(), source)};
     if (json.contains("record")) {
       config.num_recorded = json.at("record").at("samples").get<std::uint64_t>();
     }
@@ -261,6 +237,10 @@ RunFacts facts_from_json(const Json& json, const std::string& source) {
                     .num_parameters = json.at("model").at("parameters").get<std::int64_t>(),
                     .environment = json.at("environment")};
   });
+}
+
+RunConfig read_run_config(const std::filesystem::path& folder) {
+  return config_from_json(runs::read_config(folder), (folder / runs::kConfigFile).native());
 }
 
 }  // namespace tamis::training

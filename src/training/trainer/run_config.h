@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
+#include "runs/json.h"
 #include "tamis/method.h"
 
 namespace tamis::training {
 
-using Json = nlohmann::ordered_json;
+using runs::Json;
 
 struct DataConfig {
   std::string name = "fashion-mnist";   // as load_data() understands it
@@ -67,7 +67,7 @@ struct RunConfig {
   ModelConfig model;
   TrainingConfig training;
   Method method;
-  // Samples whose own losses are recorded, see Recorder; 0: no recording.
+  // Samples whose per-sample losses are recorded, see Recorder; 0: no recording.
   std::uint64_t num_recorded = 0;
 
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
@@ -92,18 +92,21 @@ struct RunFacts {
 // where they are used.
 void validate(const RunConfig& config);
 
-// The form of config.json.
+// The form of config.json, see docs/run_folder.md.
 Json to_json(const RunConfig& config, const RunFacts& facts);
 // The parts that a comparison shares between its runs: no method, no seed.
 Json shared_to_json(const RunConfig& config);
 Json to_json(const Method& method);
 
 // The way back. Throws std::runtime_error that begins with `source` if the JSON is not of that
-// form.
+// form, which is that of runs::read_config().
 RunConfig config_from_json(const Json& json, const std::string& source);
 RunConfig shared_from_json(const Json& json, const std::string& source);
 Method method_from_json(const Json& json, const std::string& name, const std::string& source);
 RunFacts facts_from_json(const Json& json, const std::string& source);
+
+// Of the run in a folder, which may be in use by another process.
+RunConfig read_run_config(const std::filesystem::path& folder);
 
 // Tamis, LibTorch, processor, date and commit. See config.json.
 Json describe_environment();

@@ -70,4 +70,16 @@ std::optional<Evaluation> Team::evaluate(Model& model, const Dataset& data,
   return Evaluation{.loss = sums[0] / count, .accuracy = sums[1] / count};
 }
 
+Team connect_team(std::chrono::milliseconds time_limit) {
+  auto options = libtorch::process_group_from_environment();
+  if (!options || options->size == 1) return Team(nullptr);
+  options->time_limit = time_limit;
+  return Team(std::make_shared<libtorch::ProcessGroup>(*options));
+}
+
+std::size_t num_processes_here() {
+  const auto options = libtorch::process_group_from_environment();
+  return options ? options->num_here : 1;
+}
+
 }  // namespace tamis::training

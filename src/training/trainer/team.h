@@ -1,6 +1,7 @@
 // Team: the processes of a run that train one model together.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,5 +51,11 @@ class Team {
   std::shared_ptr<libtorch::ProcessGroup> group_;
   std::shared_ptr<Communicator> communicator_;
 };
+
+// Connects to the other processes if a launcher started several. Throws std::runtime_error if one
+// does not come within the time limit.
+Team connect_team(std::chrono::milliseconds time_limit);
+// How many of them a launcher started on this machine; 1 without a launcher.
+std::size_t num_processes_here();
 
 }  // namespace tamis::training

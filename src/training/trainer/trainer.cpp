@@ -153,7 +153,7 @@ Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Tea
 
 void Trainer::start_or_restore() {
   // Rank 0 says whether there is a run, before it begins one.
-  std::int64_t is_run = team_.is_first() && RunFolder::is_run(folder_.path()) ? 1 : 0;
+  std::int64_t is_run = team_.is_first() && runs::is_run(folder_.path()) ? 1 : 0;
   team_.communicator()->all_reduce(std::span(&is_run, 1));
   if (is_run != 0) {
     restore();
@@ -163,11 +163,11 @@ void Trainer::start_or_restore() {
   environment["processes"] = team_.size();
   detail::together(*team_.communicator(), [&] {
     if (!team_.is_first()) return;
-    folder_.write_config(config_, {.num_train = data_->train.size(),
-                                   .num_test = data_->test.size(),
-                                   .num_classes = data_->train.num_classes,
-                                   .num_parameters = num_parameters(),
-                                   .environment = environment});
+    folder_.write_config(to_json(config_, {.num_train = data_->train.size(),
+                                           .num_test = data_->test.size(),
+                                           .num_classes = data_->train.num_classes,
+                                           .num_parameters = num_parameters(),
+                                           .environment = environment}));
   });
 }
 
@@ -177,7 +177,8 @@ Trainer::~Trainer() = default;
 std::int64_t Trainer::num_parameters() const { return training::num_parameters(*model_); }
 
 void Trainer::restore() {
-  const RunFacts facts = folder_.read_facts();
+  const runs::RunData run = runs::read_run(folder_.path());
+  const RunFacts facts = facts_from_json(run.config, (folder_ / runs::kConfigFile).native());
   if (facts.num_train != data_->train.size() || facts.num_test != data_->test.size()) {
     throw std::runtime_error(concat(folder_.path().native(), ": was begun with ", facts.num_train,
                                     " training and ", facts.num_test,
@@ -186,7 +187,7 @@ void Trainer::restore() {
   }
   const auto state = load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_});
   if (!state) return;
-  metrics_ = RunFolder::read_metrics(folder_.path());
+  metrics_ = run.epochs;
   // The checkpoint may be one epoch ahead of metrics.jsonl, if the program died between the two.
   const bool is_behind = metrics_.size() + 1 == state->epochs_done && state->last_metrics;
   if (is_behind) metrics_.push_back(*state->last_metrics);
@@ -326,19 +327,20 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   const double exchange_seconds = exchange.seconds();
   running_.prune_seconds += exchange_seconds;
   running_.train_seconds += exchange_seconds;
-  EpochMetrics metrics{.epoch = epoch(),
-                       .samples = running_.samples,
-                       .pruned = data_->train.size() - pruner_.plan()->num_selected(),
-                       .steps = running_.steps,
-                       .train_loss = running_.mean_loss(),
-                       .train_accuracy = running_.accuracy(),
-                       .test_loss = test->loss,
-                       .test_accuracy = test->accuracy,
-                       .learning_rate = running_.learning_rate,
-                       .train_seconds = running_.train_seconds,
-                       .prune_seconds = running_.prune_seconds,
-                       .test_seconds = test_seconds,
-                       .scores = uses_scores_ ? make_histogram(pruner_.scores()) : std::nullopt};
+  EpochMetrics metrics{
+      .epoch = epoch(),
+      .samples = running_.samples,
+      .pruned = data_->train.size() - pruner_.plan()->num_selected(),
+      .steps = running_.steps,
+      .learning_rate = running_.learning_rate,
+      .train_seconds = running_.train_seconds,
+      .prune_seconds = running_.prune_seconds,
+      .test_seconds = test_seconds,
+      .values = {{"test_accuracy", test->accuracy},
+                 {"test_loss", test->loss},
+                 {"train_accuracy", running_.accuracy()},
+                 {"train_loss", running_.mean_loss()}},
+      .scores = uses_scores_ ? runs::make_histogram(pruner_.scores()) : std::nullopt};
   metrics_.push_back(std::move(metrics));
   running_ = {};
   save(epoch() == config_.training.epochs);

@@ -9,12 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "runs/run.h"
+#include "runs/run_folder.h"
 #include "tamis/distributed_pruner.h"
 #include "tamis/recorder.h"
-#include "training/trainer/epoch_metrics.h"
 #include "training/trainer/evaluation.h"
 #include "training/trainer/run_config.h"
-#include "training/trainer/run_folder.h"
 #include "training/trainer/team.h"
 #include "training/trainer/training_observer.h"
 
@@ -23,6 +23,9 @@ class Optimizer;
 }
 
 namespace tamis::training {
+
+using runs::EpochMetrics;
+using runs::RunFolder;
 
 class Model;
 struct DataSplits;

@@ -5,7 +5,8 @@
 #include <functional>
 #include <span>
 
-#include "training/trainer/epoch_metrics.h"
+#include "runs/epoch_metrics.h"
+#include "training/trainer/running_epoch.h"
 
 namespace tamis::training {
 
@@ -31,7 +32,7 @@ class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
   virtual void on_step(const StepInfo&) {}
-  virtual void on_epoch(const EpochMetrics&) {}
+  virtual void on_epoch(const runs::EpochMetrics&) {}
 };
 
 }  // namespace tamis::training

@@ -277,7 +277,7 @@ RandomLoop make_loop(std::mt19937_64& random) {
           .leaves = any(0.05)};
 }
 
-// Runs one pass and returns whether a loss may have been lost: refused, dropped or not a number.
+// Runs one pass; a refused update must say the cure.
 void walk(const RandomLoop& loop, Pruner& pruner, LossBook& book, std::mt19937_64& random) {
   const auto chance = [&](double p) { return std::bernoulli_distribution(p)(random); };
   const std::size_t size = pruner.plan()->size();
@@ -295,7 +295,7 @@ void walk(const RandomLoop& loop, Pruner& pruner, LossBook& book, std::mt19937_6
   };
   bool skipped_in_tail = false;
   book.begin_pass(loop.booking);
-  for (std::size_t k = 0; k < loop.lookahead; ++k) fetch();
+  for (std::size_t k = 0; k < loop.lookahead && !loop.fetches_windows; ++k) fetch();
   for (;;) {
     if (loop.fetches_windows) {
       if (fetched.empty()) {
@@ -346,7 +346,8 @@ TEST(LossBook, InThousandsOfRandomLoopsNoLossEndsUpOnAnotherBatch) {
       walk(loop, pruner, book, random);
       const PassSummary summary = book.end_pass();
       num_dropped += summary.dropped ? 1 : 0;
-      if (summary.dropped) ASSERT_THAT(to_warning(summary), HasSubstr("update(loss, batch)"));
+      const bool says_so = to_warning(summary).find("none of them") != std::string::npos;
+      ASSERT_EQ(summary.dropped, says_so) << "seed " << seed;
       const std::vector<float> scores = pruner.scores();
       for (std::size_t j = 0; j < pruner.plan()->size(); ++j) {
         const float score = scores[pruner.plan()->order()[j]];

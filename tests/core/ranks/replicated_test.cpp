@@ -215,13 +215,14 @@ TEST(Replicated, RankZeroRecordsWhatAllRanksObserved) {
     replayed.observe(step.indices, step.losses);
   });
   EXPECT_EQ(epochs, (std::set<std::uint64_t>{0, 1, 2}));
+  const std::vector<float> expected = replayed.scores();
   run_ranks(3, [&](const auto& communicator) {
     Pruner pruner(options, communicator);
     simulate_epochs(pruner, 0, 3, 20);
     pruner.exchange();
     EXPECT_EQ(pruner.num_observations(), replayed.num_observations());
     EXPECT_EQ(pruner.num_skipped_observations(), replayed.num_skipped_observations());
-    EXPECT_EQ(pruner.scores(), replayed.scores());
+    EXPECT_THAT(pruner.scores(), testing::Pointwise(testing::NanSensitiveFloatEq(), expected));
   });
 }
 
@@ -248,7 +249,10 @@ TEST(Replicated, ResumesInTheMiddleOfAnEpochWithAnotherNumberOfRanks) {
       Pruner pruner(options, communicator);
       pruner.deserialize(state);
       const std::lock_guard lock(mutex);
-      for (const SampleIndex sample : test::own_samples(*pruner.plan())) all.insert(sample);
+      const EpochPlan& plan = *pruner.plan();
+      for (std::size_t j = pruner.position(); j < plan.size(); ++j) {
+        if (!plan.is_padding(j)) all.insert(plan.sample(j));
+      }
     });
     EXPECT_EQ(all, std::multiset<SampleIndex>(selected.begin(), selected.end())) << num_ranks;
   }

@@ -144,20 +144,7 @@ TEST_P(LayoutConformance, ContinuesInTheMiddleOfAnEpochAsIfNothingHadHappened) {
     Pruner pruner = make(communicator);
     pruner.load(folder / "state");
     EXPECT_EQ(pruner.plan()->epoch(), 2U);
-    // simulate_step() tells bad losses by the position, which starts at 0 again.
-    for (std::size_t begin = 0; begin < pruner.plan()->size(); begin += kBatch) {
-      const std::size_t count = std::min(kBatch, pruner.plan()->size() - begin);
-      double sum = 0.0;
-      for (std::size_t j = begin; j < begin + count; ++j) {
-        sum += static_cast<double>(test::simulated_loss(
-            static_cast<std::uint32_t>(pruner.plan()->sample(j)), pruner.plan()->epoch()));
-      }
-      const bool is_bad = (begin / kBatch + 9) % 13 == 12;
-      pruner.observe(
-          begin, count,
-          is_bad ? std::numeric_limits<double>::infinity() : sum / static_cast<double>(count));
-      pruner.set_position(begin + count);
-    }
+    simulate_epoch(pruner, kBatch);
     const auto bytes = pruner.serialize();
     EXPECT_TRUE(bytes == expected);
   });

@@ -100,7 +100,7 @@ TEST_F(Analyze, SeesThatOwnLossesKnowMoreThanBatchLosses) {
   EXPECT_EQ(analysis["fidelity"]["epochs"].size(), 10U);
   EXPECT_EQ(analysis["fidelity"]["epochs"].back(), 39);
   const json own = score_of(analysis, "sample-loss");
-  EXPECT_EQ(own["sees"], "own losses");
+  EXPECT_EQ(own["sees"], "per-sample losses");
   EXPECT_NEAR(own["spearman"].back().get<double>(), 1.0, 1e-12);
   const json batch = score_of(analysis, "batch-loss");
   EXPECT_EQ(batch["sees"], "batch losses");
@@ -173,7 +173,7 @@ TEST_F(Analyze, SaysWhyARecordingOfMeansAloneIsNotEnough) {
     recorder.record(0, std::vector<std::uint32_t>{1, 2}, 0.5);
   }
   EXPECT_THAT(run_refused(1, {"analyze", folder_.at("run")}),
-              AllOf(HasSubstr("own losses of the samples are not in the recording"),
+              AllOf(HasSubstr("the per-sample losses are not in the recording"),
                     HasSubstr("no true losses")));
 }
 

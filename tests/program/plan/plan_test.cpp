@@ -145,7 +145,7 @@ TEST(Plan, TheSummaryHasTheSameFacts) {
   const std::string scores = folder.write("scores.json", "[1, 2, 3, null, 10]");
   const Outcome outcome = run({"plan", "--scores", scores, "--policy", "infobatch"});
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_THAT(outcome.out, HasSubstr("infobatch (prune_ratio 0.5)"));
+  EXPECT_THAT(outcome.out, HasSubstr("infobatch:prune_ratio=0.5"));
   EXPECT_THAT(outcome.out, HasSubstr("3 of 5"));
   EXPECT_THAT(outcome.out, HasSubstr("3, 1 of them used, with weight 2"));
   const Outcome groups =

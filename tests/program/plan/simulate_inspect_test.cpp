@@ -87,7 +87,7 @@ TEST(Simulate, PrintsARowPerEpoch) {
   const Outcome outcome = run(simulate_arguments({"--policy", "seta", "--groups", "7"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_THAT(outcome.out, HasSubstr("seta (groups 7, prune_ratio 0.1, window_scale 0.9)"));
+  EXPECT_THAT(outcome.out, HasSubstr("seta:groups=7,prune_ratio=0.1,window_scale=0.9"));
   EXPECT_THAT(outcome.out, HasSubstr("\n    7 "));
   EXPECT_THAT(outcome.out, HasSubstr("ns per sample used\n"));
 }
@@ -176,7 +176,7 @@ TEST(Simulate, MeetsItsTargetOrSaysThatItCannot) {
   EXPECT_THAT(run(simulate_arguments({"--target-prune", "0.25"})).out,
               Not(HasSubstr("could not reach")));
   EXPECT_THAT(run(simulate_arguments({"--target-prune", "0.7"})).out,
-              HasSubstr("asked to prune 70.0 %, which the policy could not reach"));
+              HasSubstr("the target was to prune 70.0 %, which the policy could not reach"));
   EXPECT_EQ(run(simulate_arguments({"--target-prune", "0.9"})).code, 2);
 }
 

@@ -10,7 +10,7 @@
 #include "program/shared/histogram.h"
 #include "program/shared/table.h"
 
-namespace tamis::cli {
+namespace tamis::program {
 namespace {
 
 using testing::HasSubstr;
@@ -101,4 +101,4 @@ TEST(Histogram, BarsFitTheWidthInBothAlphabets) {
 }
 
 }  // namespace
-}  // namespace tamis::cli
+}  // namespace tamis::program

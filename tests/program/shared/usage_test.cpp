@@ -106,7 +106,7 @@ TEST(Usage, EveryMistakeExitsWith2AndSaysWhat) {
       {with(plan, {"best"}), "policy must be one of none, random"},
       {with(replay, {"batch-loss", "--alpha", "1"}), "alpha must be in [0, 1)"},
       {with(replay, {"batch-loss", "--alpha", "-0.1"}), "alpha must be in [0, 1), got -0.1"},
-      {with(replay, {"batch-loss", "--alpha", "nan"}), "alpha must be in [0, 1), got nan"},
+      {with(replay, {"batch-loss", "--alpha", "nan"}), "--alpha must be a number, got nan"},
       {with(replay, {"batch-loss", "--alpha", "0.7x"}), "--alpha must be a number, got 0.7x"},
       {with(replay, {"batch-loss", "--alpha", ""}), "--alpha must be a number"},
       {with(replay, {"batch-loss", "--alpha"}), "--alpha"},

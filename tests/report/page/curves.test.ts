@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {cumulative, curves, lastHalf, type Series} from '../../../report/src/charts/curves';
-import type {Metrics, Run} from '../../../report/src/model';
+import type {Epochs, Run} from '../../../report/src/model';
 
 function run(
     method: string, seed: number, finished: boolean, accuracy: number[], samples: number[]): Run {
-  const metrics = {test_accuracy: accuracy, samples} as Metrics;
+  const epochs = {values: {accuracy}, samples} as unknown as Epochs;
   return {
     method,
     seed,
     finished,
-    metrics,
+    epochs,
     name: method,
     folder: '',
     num_train: 100,
@@ -22,8 +22,8 @@ function run(
   };
 }
 
-const used: Series = (metrics) => cumulative(metrics.samples);
-const accuracy: Series = (metrics) => metrics.test_accuracy;
+const used: Series = (epochs) => cumulative(epochs.samples);
+const accuracy: Series = (epochs) => epochs.values['accuracy']!;
 
 test('a curve is the mean over the seeds between the lowest and the highest', () => {
   const runs = [

@@ -6,13 +6,18 @@ import {
   duration,
   escapeHtml,
   fixed,
+  MetricFormat,
+  metricTitle,
   percent,
-  points,
   round,
   settingValue,
   short,
   significant,
 } from '../../../report/src/format';
+import type {Metric} from '../../../report/src/model';
+
+const accuracy: Metric =
+    {name: 'test_accuracy', unit: 'fraction', direction: 'higher', headline: true};
 
 test('a share is shown in per cent, and one that is not known as a dash', () => {
   assert.equal(percent(0.91523), '91.52\u202f%');
@@ -21,10 +26,24 @@ test('a share is shown in per cent, and one that is not known as a dash', () => 
 });
 
 test('a difference has a sign unless it rounds to zero', () => {
-  assert.equal(points(0.0012), '+0.12');
-  assert.equal(points(-0.0012), '\u22120.12');
-  assert.equal(points(0.00001), '0.00');
-  assert.equal(points(-0.00001), '0.00');
+  const format = new MetricFormat(accuracy, [0.9]);
+  assert.equal(format.difference(0.0012), '+0.12');
+  assert.equal(format.difference(-0.0012), '\u22120.12');
+  assert.equal(format.difference(0.00001), '0.00');
+  assert.equal(format.difference(-0.00001), '0.00');
+});
+
+test('a value has the unit of its metric and four digits', () => {
+  const format = new MetricFormat(accuracy, [0.9]);
+  assert.equal(format.value(0.91523), '91.52\u202f%');
+  assert.equal(format.differenceUnit, 'points');
+  assert.equal(format.tick(0.9), '90\u202f%');
+  const caption = new MetricFormat({...accuracy, unit: ''}, [null, 112.44, null]);
+  assert.equal(caption.value(112.44), '112.4');
+  assert.equal(caption.value(null), '\u2013');
+  const distance = new MetricFormat({...accuracy, unit: 'mm'}, [0.5]);
+  assert.equal(distance.value(0.12345), '0.1235\u202fmm');
+  assert.equal(metricTitle(accuracy), 'Test accuracy');
 });
 
 test('times have the unit that fits', () => {

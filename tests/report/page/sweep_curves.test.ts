@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
-import {accuracy, baselineCurve, pruned, sweepCurve} from '../../../report/src/charts/sweep_curves';
+import {baselineCurve, finalValue, pruned, sweepCurve} from '../../../report/src/charts/sweep_curves';
 import type {Comparison, Run, Sweep} from '../../../report/src/model';
 
 function run(method: string, finished: boolean, last: number, samples: number[]): Run {
   return {
     method,
     finished,
-    metrics: {test_accuracy: [0.1, last], samples},
+    epochs: {values: {mAP: [0.1, last]}, pruned: samples.map((count) => 100 - count)},
     num_train: 100,
     num_epochs: 2,
-  } as Run;
+  } as unknown as Run;
 }
+
+const accuracy = finalValue({name: 'mAP', unit: '', direction: 'higher', headline: true});
 
 const swept: Sweep = {
   method: 'bls',

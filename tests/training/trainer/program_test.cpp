@@ -94,7 +94,7 @@ bool wait_for(const fs::path& path) {
 }
 
 std::vector<torch::Tensor> final_weights(const fs::path& run) {
-  const RunConfig config = RunFolder::read_config(run);
+  const RunConfig config = read_run_config(run);
   const DataSplits data = *load_run_data(config.data);
   Trainer trainer(config, data, RunFolder::open(run));
   return test::weights_of(trainer);
@@ -120,10 +120,11 @@ TEST(TrainProgram, SaysThatATargetWasNotReached) {
   arguments.insert(arguments.end(), {"--target-prune", "0.5"});
   const Answer missed = run_program(scratch, arguments);
   EXPECT_EQ(missed.exit_code, 0);
-  EXPECT_THAT(missed.output, HasSubstr("asked to prune 50.0 %, which policy infobatch could not"));
+  EXPECT_THAT(missed.output,
+              HasSubstr("the target was to prune 50.0 %, which policy infobatch could not"));
   arguments.back() = "0.1";
   arguments.push_back("--overwrite");
-  EXPECT_THAT(run_program(scratch, arguments).output, Not(HasSubstr("asked to prune")));
+  EXPECT_THAT(run_program(scratch, arguments).output, Not(HasSubstr("the target was")));
   arguments[arguments.size() - 2] = "0.8";
   const Answer refused = run_program(scratch, arguments);
   EXPECT_EQ(refused.exit_code, 2);
@@ -143,7 +144,7 @@ TEST(TrainProgram, InterruptedBySignalsAndResumedGivesTheUninterruptedRun) {
     EXPECT_EQ(program.exit_code(), 128 + SIGTERM);
     EXPECT_THAT(program.output(), HasSubstr("tamis train --resume " + pieces));
   }
-  ASSERT_LT(RunFolder::read_metrics(pieces).size(), 3U) << "the signal came too late";
+  ASSERT_LT(runs::read_run(pieces).epochs.size(), 3U) << "the signal came too late";
   {
     Program program({"train", "--resume", pieces}, scratch / "output");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -153,8 +154,8 @@ TEST(TrainProgram, InterruptedBySignalsAndResumedGivesTheUninterruptedRun) {
   }
   EXPECT_EQ(run_program(scratch, {"train", "--resume", pieces}).exit_code, 0);
   EXPECT_TRUE(test::same_bits(final_weights(whole), final_weights(pieces)));
-  EXPECT_EQ(test::timeless(RunFolder::read_metrics(whole)),
-            test::timeless(RunFolder::read_metrics(pieces)));
+  EXPECT_EQ(test::timeless(runs::read_run(whole).epochs),
+            test::timeless(runs::read_run(pieces).epochs));
 }
 
 TEST(TrainProgram, KilledAtAnyMomentItGoesOnFromItsLastCheckpoint) {
@@ -177,8 +178,9 @@ TEST(TrainProgram, PrintsOneLinePerEpochAndTheResult) {
   const test::ScratchFolder scratch;
   const Answer answer = run_program(scratch, small_run(scratch / "run", "2"));
   EXPECT_EQ(answer.exit_code, 0);
-  EXPECT_THAT(answer.output, AllOf(HasSubstr("epoch 1/2  loss"), HasSubstr("epoch 2/2  loss"),
-                                   HasSubstr("test accuracy"), HasSubstr("spent on pruning")));
+  EXPECT_THAT(answer.output,
+              AllOf(HasSubstr("epoch 1/2  test accuracy"), HasSubstr("epoch 2/2  test accuracy"),
+                    HasSubstr("test accuracy"), HasSubstr("spent on pruning")));
   EXPECT_EQ(answer.output.find('\x1b'), std::string::npos);
   auto arguments = small_run(scratch / "json", "1");
   arguments.emplace_back("--json");
@@ -246,11 +248,14 @@ TEST(CompareProgram, InterruptedItContinuesAndEndsWithTheTable) {
   const Answer answer = run_program(scratch, arguments);
   EXPECT_EQ(answer.exit_code, 0);
   EXPECT_THAT(answer.output,
-              AllOf(HasSubstr("full seed 0  accuracy"), HasSubstr("(was done)"),
+              AllOf(HasSubstr("full seed 0  test accuracy"), HasSubstr("(was done)"),
                     HasSubstr("difference to full"), HasSubstr("2 seeds"), HasSubstr(out)));
-  EXPECT_EQ(read_json(fs::path(out) / "summary.json")["rows"].size(), 3U);
+  EXPECT_EQ(runs::read_json(fs::path(out) / "summary.json")["rows"].size(), 3U);
   const Answer again = run_program(scratch, {"compare", "--resume", out, "--json"});
   EXPECT_EQ(Json::parse(again.output)["rows"].size(), 3U);
+  const Answer other = run_program(
+      scratch, {"compare", "--command", "exit 3;", "--methods", "full", "--out", scratch / "c"});
+  EXPECT_EQ(other.exit_code, 3) << other.output;
 }
 
 }  // namespace

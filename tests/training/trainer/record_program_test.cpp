@@ -29,7 +29,7 @@ TEST(TrainProgram, RecordsARunThatCanBeAnalyzed) {
   const Outcome trained = run(small(
       "train", {"--epochs", "16", "--method", "bls-infobatch", "--record", "400", "--out", path}));
   ASSERT_EQ(trained.code, 0) << trained.err;
-  EXPECT_THAT(trained.out, HasSubstr("the own losses of 400 samples"));
+  EXPECT_THAT(trained.out, HasSubstr("the per-sample losses of 400 samples"));
   const json analysis = run_json({"analyze", path, "--json"});
   EXPECT_EQ(analysis["name"], "bls-infobatch on fashion-mnist");
   EXPECT_EQ(analysis["recording"]["num_recorded"], 400);

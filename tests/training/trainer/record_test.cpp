@@ -64,7 +64,7 @@ TEST_P(RecordedMethod, HasEverySampleOfEveryStepWithItsOwnLoss) {
                         static_cast<double>(step.losses.size());
     EXPECT_NEAR(mean, static_cast<double>(step.mean_loss), 1e-6);
   });
-  const auto metrics = RunFolder::read_metrics(scratch / "run");
+  const auto metrics = runs::read_run(scratch / "run").epochs;
   for (std::size_t e = 0; e < 6; ++e) EXPECT_EQ(samples[e], metrics[e].samples) << e;
 }
 
@@ -124,7 +124,7 @@ TEST(Record, MeasuresTheTrueLossesOfTheRecordedSamples) {
 TEST(Record, IsPartOfTheSettings) {
   const test::ScratchFolder scratch;
   train(recorded_config(), scratch / "run");
-  EXPECT_EQ(RunFolder::read_config(scratch / "run").num_recorded, 1000U);
+  EXPECT_EQ(read_run_config(scratch / "run").num_recorded, 1000U);
 }
 
 TEST(Record, GoesWithTheRunThatIsOverwritten) {

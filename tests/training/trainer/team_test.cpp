@@ -52,7 +52,7 @@ void run_team(std::size_t size, const std::vector<std::string>& arguments,
 
 // The pruner of the checkpoint, whatever its name.
 Pruner saved_pruner(const fs::path& folder) {
-  const Json index = read_json(folder / "checkpoint.json");
+  const Json index = runs::read_json(folder / "checkpoint.json");
   return Pruner::from_file(folder / index.at("pruner").get<std::string>());
 }
 
@@ -62,14 +62,14 @@ TEST(TeamProgram, TrainsLikeOneProcess) {
   for (const std::size_t size : {1U, 2U}) {
     const fs::path folder = scratch / std::to_string(size);
     run_team(size, train(folder), scratch);
-    const auto metrics = RunFolder::read_metrics(folder);
+    const auto metrics = runs::read_run(folder).epochs;
     ASSERT_EQ(metrics.size(), 4U);
     EXPECT_EQ(metrics[0].samples, 1200U);
     EXPECT_EQ(metrics[0].steps, 25U);
     EXPECT_GT(metrics[2].pruned, 100U);
-    accuracies.push_back(metrics.back().test_accuracy);
+    accuracies.push_back(metrics.back().values.at("test_accuracy"));
     EXPECT_EQ(saved_pruner(folder).num_scored(), 1200U);
-    EXPECT_EQ(read_json(folder / "config.json").at("environment").at("processes"), size);
+    EXPECT_EQ(runs::read_json(folder / "config.json").at("environment").at("processes"), size);
   }
   EXPECT_THAT(text_of(scratch / "output1"), testing::IsEmpty()) << "rank 0 alone reports";
   // 300 test samples: a difference of 12 points is four standard deviations.
@@ -84,7 +84,7 @@ TEST(TeamProgram, IsResumedByAnotherNumberOfProcesses) {
   {
     ProcessTeam team(2, train(folder), output);
     // Killed while it trains its third epoch, or a little later.
-    while (!fs::exists(folder / "metrics.jsonl") || RunFolder::read_metrics(folder).size() < 2) {
+    while (!fs::exists(folder / "metrics.jsonl") || runs::read_run(folder).epochs.size() < 2) {
       std::this_thread::sleep_for(milliseconds(5));
     }
     team.kill(1, SIGKILL);
@@ -95,10 +95,10 @@ TEST(TeamProgram, IsResumedByAnotherNumberOfProcesses) {
     }
   }
   const Pruner before = saved_pruner(folder);
-  const std::size_t num_done = RunFolder::read_metrics(folder).size();
+  const std::size_t num_done = runs::read_run(folder).epochs.size();
   EXPECT_GE(num_done, 2U);
   run_team(3, resume(folder), scratch);
-  const auto metrics = RunFolder::read_metrics(folder);
+  const auto metrics = runs::read_run(folder).epochs;
   ASSERT_EQ(metrics.size(), 4U);
   if (num_done < 4) {
     // The next epoch is what any number of processes makes of the saved scores.

@@ -54,7 +54,7 @@ Result run_in_pieces(const RunConfig& config, const fs::path& path, int every, i
   for (*pieces = 1; *pieces < 1000; ++*pieces) {
     Trainer trainer = test::resume(path);
     if (test::run_quietly(trainer, test::stop_after(every)) == Outcome::finished) {
-      EXPECT_EQ(test::timeless(RunFolder::read_metrics(path)), test::timeless(trainer.metrics()));
+      EXPECT_EQ(test::timeless(runs::read_run(path).epochs), test::timeless(trainer.metrics()));
       return result_of(trainer);
     }
   }
@@ -149,13 +149,13 @@ TEST(Resume, IgnoresWhatACrashLeftOfTheNextCheckpoint) {
 TEST(Resume, TakesTheLastEpochFromTheCheckpointIfItIsMissingInTheMetrics) {
   const test::ScratchFolder scratch;
   const Result whole = run_whole(test::tiny_config(), scratch / "run");
-  auto metrics = RunFolder::read_metrics(scratch / "run");
+  auto metrics = runs::read_run(scratch / "run").epochs;
   metrics.pop_back();
   RunFolder::open(scratch / "run").write_metrics(metrics);
   Trainer trainer = test::resume(scratch / "run");
   EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
   expect_same(whole, result_of(trainer), "a line short");
-  EXPECT_EQ(RunFolder::read_metrics(scratch / "run").size(), 6U);
+  EXPECT_EQ(runs::read_run(scratch / "run").epochs.size(), 6U);
   metrics.pop_back();
   { const Trainer release = std::move(trainer); }
   RunFolder::open(scratch / "run").write_metrics(metrics);
@@ -183,7 +183,7 @@ TEST(Resume, RefusesOtherData) {
   const DataSplits other{test::tiny_split(119, 1), test::tiny_split(40, 2)};
   EXPECT_THAT(
       [&] {
-        const Trainer trainer(RunFolder::read_config(scratch / "run"), other,
+        const Trainer trainer(read_run_config(scratch / "run"), other,
                               RunFolder::open(scratch / "run"));
       },
       ThrowsMessage<std::runtime_error>(HasSubstr("begun with 120 training")));

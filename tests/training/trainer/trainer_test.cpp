@@ -47,8 +47,8 @@ TEST(Trainer, LearnsAndPrunesAndSaysSo) {
   EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
   const auto& metrics = trainer.metrics();
   ASSERT_EQ(metrics.size(), 6U);
-  EXPECT_LT(metrics.back().train_loss, 0.5 * metrics.front().train_loss);
-  EXPECT_GT(metrics.back().test_accuracy, 0.9);
+  EXPECT_LT(metrics.back().values.at("train_loss"), 0.5 * metrics.front().values.at("train_loss"));
+  EXPECT_GT(metrics.back().values.at("test_accuracy"), 0.9);
   EXPECT_EQ(metrics[0].pruned, 0U);  // nothing is scored yet
   EXPECT_GT(metrics[2].pruned, 10U);
   EXPECT_EQ(metrics[5].pruned, 0U);  // annealing
@@ -61,8 +61,8 @@ TEST(Trainer, LearnsAndPrunesAndSaysSo) {
     EXPECT_GT(epoch.prune_seconds, 0.0);
     EXPECT_GT(epoch.test_seconds, 0.0);
   }
-  EXPECT_EQ(RunFolder::read_metrics(scratch / "run"), metrics);
-  EXPECT_EQ(RunFolder::read_config(scratch / "run"), trainer.config());
+  EXPECT_EQ(runs::read_run(scratch / "run").epochs, metrics);
+  EXPECT_EQ(read_run_config(scratch / "run"), trainer.config());
   EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "checkpoint.pt"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "pruner.safetensors"));
 }

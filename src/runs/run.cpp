@@ -1,0 +1,125 @@
+#include "runs/run.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <stdexcept>
+#include <string_view>
+
+namespace tamis::runs {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Version 1: the method is a name, its parts are in "pruning", seed and epochs in "training", and
+// the metrics go without saying.
+Json upgrade(const Json& old, const std::string& source) {
+  const Fields fields(old, source);
+  const Fields training = fields.object("training");
+  Json config = old;
+  config["format"] = kRunFormat;
+  config["format_version"] = kRunVersion;
+  config["method"] = {{"name", fields.text("method")}};
+  if (const Json* const pruning = fields.find("pruning")) {
+    config["method"].update(*pruning);
+    config["method"].erase("seed");
+  }
+  config.erase("pruning");
+  config["seed"] = training.seed("seed");
+  config["epochs"] = training.whole("epochs", 1);
+  config["training"].erase("seed");
+  config["training"].erase("epochs");
+  config["metrics"] = Json::array();
+  for (const Metric& metric : classification_metrics()) {
+    config["metrics"].push_back(to_json(metric));
+  }
+  return config;
+}
+
+// Lines that are complete.
+std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run) {
+  std::vector<EpochMetrics> epochs;
+  if (!fs::exists(path)) return epochs;  // Not one epoch is done yet.
+  const std::string text = read_text(path.native());
+  std::size_t begin = 0;
+  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
+    const std::string source = fmt::format("{}: line {}", path.native(), epochs.size() + 1);
+    if (epochs.size() == run.num_epochs) {
+      throw std::runtime_error(
+          fmt::format("{}: epochs of config.json is {}, got one more", source, run.num_epochs));
+    }
+    const EpochMetrics epoch =
+        epoch_from_json(parse_json(text.substr(begin, end - begin), source), run.metrics, source);
+    if (epoch.epoch != epochs.size()) {
+      refuse(source, "epoch", fmt::format("{}, the one after the line before", epochs.size()),
+             epoch.epoch);
+    }
+    if (epoch.pruned > run.num_train) {
+      refuse(source, "pruned",
+             fmt::format("at most data.num_train of config.json ({})", run.num_train),
+             epoch.pruned);
+    }
+    epochs.push_back(epoch);
+  }
+  if (epochs.size() == run.num_epochs && !std::isfinite(epochs.back().value(run.headline()))) {
+    throw std::runtime_error(fmt::format(
+        "{}: line {}: values: {} must be a finite number after the last epoch, for it is the "
+        "headline",
+        path.native(), epochs.size(), run.headline().name));
+  }
+  return epochs;
+}
+
+}  // namespace
+
+bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / kConfigFile); }
+
+Json read_config(const fs::path& folder) {
+  const std::string source = (folder / kConfigFile).native();
+  Json config = read_json(source);
+  return require_format(config, kRunFormat, kRunVersion, source) == 1 ? upgrade(config, source)
+                                                                      : config;
+}
+
+RunData read_run(const fs::path& folder) {
+  const std::string source = (folder / kConfigFile).native();
+  RunData run{.folder = folder, .config = read_config(folder), .name = {}, .method = {}};
+  const Fields fields(run.config, source);
+  run.method = fields.object("method").text("name");
+  run.name = fields.find("name") != nullptr ? fields.text("name") : run.method;
+  const Fields data = fields.object("data");
+  data.text("name");
+  run.num_train = data.whole("num_train", 1);
+  if (fields.find("model") != nullptr) fields.object("model").text("name");
+  run.num_epochs = fields.whole("epochs", 1);
+  run.seed = fields.seed("seed");
+  run.metrics = metrics_from_json(run.config, source);
+  run.epochs = read_epochs(folder / kMetricsFile, run);
+  return run;
+}
+
+RunResult summarize_run(const RunData& run) {
+  if (run.epochs.empty()) throw std::invalid_argument("a run without epochs has no result");
+  RunResult result{.value = run.epochs.back().value(run.headline())};
+  double pruned = 0.0;
+  for (const EpochMetrics& epoch : run.epochs) {
+    pruned += static_cast<double>(epoch.pruned);
+    result.train_seconds += epoch.train_seconds;
+    result.prune_seconds += epoch.prune_seconds;
+  }
+  result.pruned_share =
+      pruned / (static_cast<double>(run.num_train) * static_cast<double>(run.epochs.size()));
+  return result;
+}
+
+std::string describe_task(const Json& config) {
+  const auto name_of = [&](const char* group) {
+    const Json value = config.value(group, Json::object());
+    return value.is_object() ? value.value("name", "") : "";
+  };
+  const std::string model = name_of("model");
+  return model.empty() ? name_of("data") : fmt::format("{}, {}", name_of("data"), model);
+}
+
+}  // namespace tamis::runs

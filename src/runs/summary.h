@@ -1,0 +1,91 @@
+// Summary: what the runs of a comparison say, and what they do not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runs/run.h"
+#include "tamis/analysis/statistics.h"
+
+namespace tamis::runs {
+
+// Runs that differ in their seed only.
+struct MethodRuns {
+  std::string label;
+  std::vector<RunData> runs;  // no seed twice
+};
+
+// Runs of several methods, side by side.
+struct RunTable {
+  std::string baseline;  // label of the method that the others are compared with; empty: none
+  std::vector<MethodRuns> methods;
+  std::vector<std::string> missing;  // METHOD-seedS of those that are planned but not there yet
+};
+
+// Fewer seeds than these support no difference, however far apart the methods are.
+inline constexpr std::size_t kLeastSeeds = 3;
+
+// The headline minus that of the baseline, over the seeds that both have finished.
+struct Difference {
+  std::size_t num_pairs = 0;
+  double mean = 0.0;
+  std::optional<double> low = std::nullopt;  // of the interval; empty for a single pair
+  std::optional<double> high = std::nullopt;
+  bool is_supported = false;  // the interval excludes 0, and there are kLeastSeeds pairs
+
+  bool is_judged() const { return num_pairs >= kLeastSeeds; }
+};
+
+struct SeedResult {
+  std::uint64_t seed = 0;
+  RunResult result;
+};
+
+// One method. Only finished runs count; empty is what they cannot tell. Shares are fractions.
+struct SummaryRow {
+  std::string label;
+  std::vector<SeedResult> runs = {};  // the finished ones, by seed
+  std::optional<double> mean = std::nullopt;
+  std::optional<double> deviation = std::nullopt;  // of the sample; needs two seeds
+  // Against the baseline, seed by seed; empty for the baseline itself.
+  std::optional<Difference> difference = std::nullopt;
+  std::optional<double> pruned_share = std::nullopt;
+  std::optional<double> train_seconds_mean = std::nullopt;
+  std::optional<double> time_saved = std::nullopt;  // mean of 1 - time / time of the baseline
+  std::optional<analysis::Interval> time_saved_interval = std::nullopt;  // needs two pairs
+  std::optional<double> prune_overhead = std::nullopt;  // seconds of pruning per second of training
+};
+
+struct Summary {
+  Metric metric;  // the headline
+  std::string baseline;
+  double confidence = 0.95;
+  std::vector<SummaryRow> rows;  // in the order of the table
+
+  // Of the row that all values are written like.
+  MetricFormat format() const;
+};
+
+// Throws std::runtime_error if there is no run, or if two of them have different headlines.
+Summary summarize(const RunTable& table, double confidence = 0.95);
+
+// The form of a row of summary.json, and of the whole file.
+Json to_json(const SummaryRow& row);
+Json to_json(const Summary& summary);
+
+// A table of plain text (with the sign for plus or minus as ± or +-), and below it what the columns
+// mean and what the seeds cannot tell.
+std::string format_summary(const Summary& summary, bool utf8);
+
+// "8 s", "4:07 min", "1:02:03 h".
+std::string format_duration(double seconds);
+// "12,345 samples/s".
+std::string format_speed(std::uint64_t samples, double seconds);
+// "epoch 3/16  test accuracy 87.99 %  train loss 0.3121  pruned 24.1 %  12,345 samples/s  4.1 s"
+std::string format_epoch(const EpochMetrics& epoch, const std::vector<Metric>& metrics,
+                         std::uint64_t num_epochs);
+
+}  // namespace tamis::runs

@@ -1,0 +1,26 @@
+#include "training/trainer/running_epoch.h"
+
+namespace tamis::training {
+
+runs::Json to_json(const RunningEpoch& running) {
+  return {{"steps", running.steps},
+          {"samples", running.samples},
+          {"correct", running.correct},
+          {"loss_sum", running.loss_sum},
+          {"learning_rate", running.learning_rate},
+          {"train_seconds", running.train_seconds},
+          {"prune_seconds", running.prune_seconds}};
+}
+
+RunningEpoch running_from_json(const runs::Json& json, const std::string& source) {
+  const runs::Fields fields(json, source);
+  return {.steps = fields.whole("steps"),
+          .samples = fields.whole("samples"),
+          .correct = fields.whole("correct"),
+          .loss_sum = fields.finite("loss_sum"),
+          .learning_rate = fields.finite("learning_rate"),
+          .train_seconds = fields.finite("train_seconds"),
+          .prune_seconds = fields.finite("prune_seconds")};
+}
+
+}  // namespace tamis::training

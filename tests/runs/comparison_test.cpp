@@ -1,0 +1,191 @@
+#include "runs/comparison.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/former_name.h"
+#include "support/scratch_folder.h"
+
+namespace tamis::runs {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+using Existing = RunFolder::Existing;
+
+ComparisonPlan plan_of(const std::vector<std::string>& methods = {"full", "bls-infobatch"},
+                       std::vector<std::uint64_t> seeds = {0, 1}) {
+  ComparisonPlan plan{.shared = {{"training", {{"epochs", 3}}}},
+                      .methods = {},
+                      .seeds = std::move(seeds),
+                      .baseline = methods.front()};
+  for (const std::string& method : methods) {
+    plan.methods.push_back({method, {{"score", {{"alpha", 0.7}}}}});
+  }
+  return plan;
+}
+
+std::vector<std::string> folders_of(const Comparison& comparison) {
+  std::vector<std::string> names;
+  for (const PlannedRun& run : comparison.runs()) names.push_back(run.folder.filename());
+  return names;
+}
+
+// What a training program would write, in the smallest form.
+void write_run(const PlannedRun& run, std::size_t num_epochs = 2, std::size_t num_done = 2) {
+  const auto folder = RunFolder::create(run.folder, Existing::overwrite);
+  folder.write_config(
+      {{"format", kRunFormat},
+       {"format_version", kRunVersion},
+       {"method", {{"name", run.method->name}}},
+       {"seed", run.seed},
+       {"epochs", num_epochs},
+       {"data", {{"name", "made-up"}, {"num_train", 10}}},
+       {"metrics", {{{"name", "mAP"}, {"direction", "higher"}, {"headline", true}}}}});
+  std::vector<EpochMetrics> epochs;
+  for (std::size_t e = 0; e < num_done; ++e) {
+    epochs.push_back({.epoch = e, .samples = 10, .train_seconds = 1.0, .values = {{"mAP", 0.5}}});
+  }
+  folder.write_metrics(epochs);
+}
+
+TEST(Comparison, BeginsWithAnotherMethodForEverySeed) {
+  const test::ScratchFolder scratch;
+  const auto comparison = Comparison::create(scratch / "c", plan_of(), Existing::refuse);
+  EXPECT_THAT(folders_of(comparison), ElementsAre("full-seed0", "bls-infobatch-seed0",
+                                                  "bls-infobatch-seed1", "full-seed1"));
+  const Json json = read_json(scratch / "c" / "compare.json");
+  EXPECT_EQ(json["format"], "tamis-compare");
+  EXPECT_EQ(json["methods"], (Json{"full", "bls-infobatch"}));
+  EXPECT_EQ(json["seeds"], (Json{0, 1}));
+  EXPECT_EQ(json["baseline"], "full");
+  EXPECT_EQ(json["config"]["training"]["epochs"], 3);
+}
+
+TEST(Comparison, KnowsWhatIsFinished) {
+  const test::ScratchFolder scratch;
+  const auto comparison = Comparison::create(scratch / "c", plan_of(), Existing::refuse);
+  const auto runs = comparison.runs();
+  EXPECT_FALSE(runs[0].is_finished());
+  write_run(runs[0], 2, 1);
+  EXPECT_FALSE(runs[0].is_finished());
+  write_run(runs[0]);
+  EXPECT_TRUE(runs[0].is_finished());
+  EXPECT_THAT([&] { comparison.summarize(); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("not finished")));
+  for (const PlannedRun& run : runs) write_run(run);
+  EXPECT_EQ(comparison.finish().rows.size(), 2U);
+  EXPECT_EQ(read_json(scratch / "c" / "summary.json"), to_json(comparison.summarize()));
+}
+
+TEST(Comparison, RefusesARunThatIsNotWhatItsFolderSays) {
+  const test::ScratchFolder scratch;
+  const auto comparison = Comparison::create(scratch / "c", plan_of(), Existing::refuse);
+  PlannedRun wrong = comparison.runs()[0];
+  wrong.seed = 7;
+  write_run(wrong);
+  EXPECT_THAT([&] { comparison.runs()[0].is_finished(); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("seed must be 0, got 7")));
+  const PlannedMethod other{"seta"};
+  wrong = comparison.runs()[0];
+  wrong.method = &other;
+  write_run(wrong);
+  EXPECT_THAT([&] { comparison.runs()[0].is_finished(); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("name must be full, got \"seta\"")));
+}
+
+TEST(Comparison, KeepsItsRunsWhenMethodsAndSeedsAreAdded) {
+  const test::ScratchFolder scratch;
+  {
+    const auto comparison =
+        Comparison::create(scratch / "c", plan_of({"full"}, {0}), Existing::refuse);
+    write_run(comparison.runs()[0]);
+  }
+  const auto comparison = Comparison::create(
+      scratch / "c", plan_of({"full", "seta:groups=3"}, {0, 1}), Existing::refuse);
+  EXPECT_EQ(comparison.runs().size(), 4U);
+  EXPECT_TRUE(comparison.runs()[0].is_finished());
+}
+
+TEST(Comparison, OfTheFormerNameIsContinued) {
+  const test::ScratchFolder scratch;
+  fs::create_directory(scratch / "c");
+  std::ofstream(scratch / "c/compare.json")
+      << R"({"format": ")" << detail::kFormerName
+      << R"(-compare", "format_version": 1, "methods": ["full"], "seeds": [0],)"
+      << R"("baseline": "full", "config": {"training": {"epochs": 3}},)"
+      << R"("pruning": {"full": {"score": {"alpha": 0.7}}}})";
+  const auto comparison =
+      Comparison::create(scratch / "c", plan_of({"full", "seta"}, {0}), Existing::refuse);
+  EXPECT_THAT(folders_of(comparison), ElementsAre("full-seed0", "seta-seed0"));
+}
+
+TEST(Comparison, RefusesOtherSettingsInTheSameFolderAndNamesTheDifference) {
+  const test::ScratchFolder scratch;
+  { Comparison::create(scratch / "c", plan_of(), Existing::refuse); }
+  const auto refused = [&](const ComparisonPlan& plan, const char* message) {
+    EXPECT_THAT([&] { Comparison::create(scratch / "c", plan, Existing::refuse); },
+                ThrowsMessage<std::runtime_error>(HasSubstr(message)));
+  };
+  ComparisonPlan plan = plan_of();
+  plan.shared["training"]["epochs"] = 4;
+  refused(plan, "training.epochs 3, now 4");
+  plan = plan_of();
+  plan.shared["command"] = "python train.py";
+  refused(plan, "command");
+  plan = plan_of();
+  plan.methods[1].settings["score"]["alpha"] = 0.5;
+  refused(plan, "alpha 0.7, now 0.5");
+  EXPECT_NO_THROW(Comparison::create(scratch / "c", plan, Existing::overwrite));
+}
+
+TEST(Comparison, OverwritingRemovesItsRunsOnly) {
+  const test::ScratchFolder scratch;
+  {
+    const auto comparison =
+        Comparison::create(scratch / "c", plan_of({"full"}, {0}), Existing::refuse);
+    write_run(comparison.runs()[0]);
+    comparison.finish();
+  }
+  fs::create_directory(scratch / "c" / "notes");
+  Comparison::create(scratch / "c", plan_of({"full"}, {0}), Existing::overwrite);
+  EXPECT_FALSE(fs::exists(scratch / "c" / "full-seed0"));
+  EXPECT_FALSE(fs::exists(scratch / "c" / "summary.json"));
+  EXPECT_TRUE(fs::exists(scratch / "c" / "notes"));
+}
+
+TEST(Comparison, NeverMovesIntoAFolderWithOtherThings) {
+  const test::ScratchFolder scratch;
+  fs::create_directory(scratch / "notes");
+  for (const auto existing : {Existing::refuse, Existing::overwrite}) {
+    EXPECT_THAT([&] { Comparison::create(scratch.path(), plan_of(), existing); },
+                ThrowsMessage<std::runtime_error>(HasSubstr("holds no comparison")));
+  }
+  EXPECT_THAT([&] { Comparison::open(scratch.path()); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("holds no comparison")));
+}
+
+TEST(Comparison, RefusesListsThatMakeNoSense) {
+  const auto refused = [](auto change, const char* message) {
+    ComparisonPlan plan = plan_of();
+    change(plan);
+    EXPECT_THAT([&] { validate(plan); }, ThrowsMessage<std::invalid_argument>(HasSubstr(message)));
+  };
+  refused([](auto& p) { p.methods.clear(); }, "methods");
+  refused([](auto& p) { p.methods[1].name = "a/b"; }, "without a /");
+  refused([](auto& p) { p.seeds.clear(); }, "seeds");
+  refused([](auto& p) { p.methods.push_back(p.methods[0]); }, "full twice");
+  refused([](auto& p) { p.seeds.push_back(1); }, "1 twice");
+  refused([](auto& p) { p.baseline = "random"; }, "baseline");
+}
+
+}  // namespace
+}  // namespace tamis::runs
