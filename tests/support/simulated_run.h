@@ -62,6 +62,23 @@ inline void simulate_epochs(Pruner& pruner, std::uint64_t begin, std::uint64_t e
   }
 }
 
+// Epochs [0, num_epochs) of a training loop that has the loss of every sample. Every 13th step has
+// one that is not a number.
+inline void simulate_with_losses(Pruner& pruner, std::uint64_t num_epochs, std::size_t batch_size) {
+  for (std::uint64_t epoch = 0; epoch < num_epochs; ++epoch) {
+    const EpochPlan& plan = pruner.start_epoch(epoch);
+    for (std::size_t begin = 0; begin < plan.size(); begin += batch_size) {
+      std::vector<float> losses;
+      for (std::size_t j = begin; j < std::min(begin + batch_size, plan.size()); ++j) {
+        losses.push_back(simulated_loss(static_cast<std::uint32_t>(plan.sample(j)), epoch));
+      }
+      if (begin / batch_size % 13 == 12) losses[0] = std::numeric_limits<float>::quiet_NaN();
+      pruner.observe(begin, losses);
+    }
+    pruner.set_position(plan.size());
+  }
+}
+
 // All samples of this rank's plan, without those that fill it up.
 inline std::vector<SampleIndex> own_samples(const EpochPlan& plan) {
   std::vector<SampleIndex> samples;

@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -31,28 +30,12 @@ Pruner make_pruner(double alpha = 0.7) {
                  .seed = 4});
 }
 
-// A training loop that has the loss of every sample. Every 13th step has one that is not a number.
-void simulate_with_losses(Pruner& pruner, std::uint64_t num_epochs) {
-  for (std::uint64_t epoch = 0; epoch < num_epochs; ++epoch) {
-    const EpochPlan& plan = pruner.start_epoch(epoch);
-    for (std::size_t begin = 0; begin < plan.size(); begin += kBatch) {
-      std::vector<float> losses;
-      for (std::size_t j = begin; j < std::min(begin + kBatch, plan.size()); ++j) {
-        losses.push_back(simulated_loss(static_cast<std::uint32_t>(plan.sample(j)), epoch));
-      }
-      if (begin / kBatch % 13 == 12) losses[0] = std::nanf("");
-      pruner.observe(begin, losses);
-    }
-    pruner.set_position(plan.size());
-  }
-}
-
 class Analyze : public ::testing::Test {
  protected:
   void record(std::uint64_t num_epochs, std::size_t num_recorded = 200, double alpha = 0.7) {
     Pruner pruner = make_pruner(alpha);
     pruner.record(folder_ / "run/record", {.num_recorded = num_recorded, .seed = 9});
-    simulate_with_losses(pruner, num_epochs);
+    simulate_with_losses(pruner, num_epochs, kBatch);
     pruner.save(folder_ / "run/pruner.safetensors");
     scores_ = pruner.scores();
     samples_.assign(pruner.recorder()->samples().begin(), pruner.recorder()->samples().end());
@@ -128,7 +111,7 @@ TEST_F(Analyze, SeesThatOwnLossesKnowMoreThanBatchLosses) {
 TEST_F(Analyze, ComparesWithMeasuredLossesWhereThereAreSome) {
   Pruner pruner = make_pruner();
   pruner.record(folder_ / "run/record", {.num_recorded = 50});
-  simulate_with_losses(pruner, 3);
+  simulate_with_losses(pruner, 3, kBatch);
   // As if the batch loss score were right about every sample.
   std::vector<float> truth;
   const std::vector<float> scores = pruner.scores();
