@@ -146,7 +146,7 @@ def table(figures):
     lines = ["| figure | Python | core or product | overhead | limit |", "|---|--:|--:|--:|--:|"]
     for name, f in figures.items():
         if "update_us" in f:
-            limit = f"{f['limit_us']:g} us"
+            limit = f"{f['limit_us']:g} us" if "limit_us" in f else ""
             lines.append(f"| {name}, batch of {f['batch']} | {f['update_us']:.2f} us "
                          f"| {f['product_us']:.2f} us | {f['beyond_product_us']:.2f} us "
                          f"| {limit} |")

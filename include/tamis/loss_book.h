@@ -21,7 +21,8 @@ enum class Booking {
   // A loader that is not ours draws from our sampler: the k-th update of a pass belongs to its k-th
   // batch. Losses are kept back until the pass ends. None of them is observed if there were more or
   // fewer updates than batches, or if updates and batches did not alternate: a loop that fetches
-  // whole windows cannot be told from one that skips a batch and repeats another.
+  // whole windows cannot be told from one that skips a batch and repeats another. What counting
+  // cannot see: both among the last batches, which the loader had fetched ahead when it ran dry.
   in_order,
 };
 

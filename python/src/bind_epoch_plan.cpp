@@ -25,9 +25,8 @@ NumpyArray<T> for_each_sample(const EpochPlan& plan, Function&& function) {
   auto owned = std::make_unique<T[]>(size);
   for (std::size_t i = 0; i < size; ++i) owned[i] = function(plan.selection(), i);
   T* const data = owned.release();
-  return NumpyArray<T>(data, {size}, nb::capsule(data, [](void* p) noexcept {
-                         delete[] static_cast<T*>(p);
-                       }));
+  return NumpyArray<T>(data, {size},
+                       nb::capsule(data, [](void* p) noexcept { delete[] static_cast<T*>(p); }));
 }
 
 bool is_kept(const Selection& selection, std::size_t i) { return selection.kept.test(i); }
@@ -117,10 +116,12 @@ void bind_epoch_plan(nb::module_& module) {
           "training order: a read-only uint32 view, not a copy.")
       .def_prop_ro(
           "kept", [](const EpochPlan& self) { return for_each_sample<bool>(self, &is_kept); },
-          nb::rv_policy::automatic, "One bool per sample of the data set (sharded: of this rank's part).")
+          nb::rv_policy::automatic,
+          "One bool per sample of the data set (sharded: of this rank's part).")
       .def_prop_ro(
           "weights", [](const EpochPlan& self) { return for_each_sample<float>(self, &weight_of); },
-          nb::rv_policy::automatic, "What the loss of each sample of the data set is multiplied by.")
+          nb::rv_policy::automatic,
+          "What the loss of each sample of the data set is multiplied by.")
       .def_prop_ro("report", &report, "How the policy chose; only what applies to it.")
       .def("num_batches", &EpochPlan::num_batches, nb::arg("batch_size"),
            nb::arg("drop_last") = false)

@@ -67,8 +67,7 @@ void bind_loss_book(nb::module_& module) {
           [](Book& self, bool in_order) {
             self.begin_pass(in_order ? Booking::in_order : Booking::by_delivery);
           },
-          nb::kw_only(), nb::arg("in_order"),
-          "Starts a pass over the rest of the running plan.")
+          nb::kw_only(), nb::arg("in_order"), "Starts a pass over the rest of the running plan.")
       .def_prop_ro("in_pass", &Book::in_pass)
       .def("deliver", &Book::deliver, nb::arg("count"),
            "The next `count` samples of the plan have been handed out.")

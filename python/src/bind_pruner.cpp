@@ -26,10 +26,9 @@ void construct(Pruner* self, std::size_t num_samples, std::uint64_t num_epochs,
                std::optional<double> delta, std::uint64_t seed, std::size_t homogeneous_batch_size,
                double min_per_class, nb::handle labels, std::optional<double> target_prune,
                const std::string& layout, const std::string& remainder, nb::object communicator) {
-  const PrunerOptions options =
-      make_options(num_samples, num_epochs, policy, policy_options, score, score_options, delta,
-                   seed, homogeneous_batch_size, min_per_class, labels, target_prune, layout,
-                   remainder);
+  const PrunerOptions options = make_options(
+      num_samples, num_epochs, policy, policy_options, score, score_options, delta, seed,
+      homogeneous_batch_size, min_per_class, labels, target_prune, layout, remainder);
   auto ranks = make_communicator(std::move(communicator));
   const nb::gil_scoped_release release;
   new (self) Pruner(options, std::move(ranks));
@@ -200,8 +199,7 @@ void bind_recording(nb::class_<Pruner>& pruner) {
           [](const Pruner& self) -> nb::object {
             if (self.recorder() == nullptr) return nb::none();
             const auto samples = self.recorder()->samples();
-            return nb::cast(
-                to_numpy(std::vector<std::uint32_t>(samples.begin(), samples.end())));
+            return nb::cast(to_numpy(std::vector<std::uint32_t>(samples.begin(), samples.end())));
           },
           "The samples whose per-sample losses are recorded, ascending; None without a recording.")
       .def("record_true_losses", &record_true_losses, nb::arg("losses"),

@@ -19,8 +19,7 @@ class PythonCommunicator final : public Communicator {
   explicit PythonCommunicator(nb::object ranks)
       : rank_(nb::cast<std::size_t>(ranks.attr("rank"))),
         size_(nb::cast<std::size_t>(ranks.attr("size"))),
-        time_limit_(
-            static_cast<std::int64_t>(1000.0 * nb::cast<double>(ranks.attr("time_limit")))),
+        time_limit_(static_cast<std::int64_t>(1000.0 * nb::cast<double>(ranks.attr("time_limit")))),
         ranks_(std::move(ranks)) {}
 
   std::size_t rank() const override { return rank_; }

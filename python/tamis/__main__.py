@@ -85,9 +85,9 @@ class _Numbers:
 
 def check_torch() -> str:
     """Every loss reaches its own batch through this torch's DataLoader."""
-    import torch
+    from . import prune  # before torch, because it says what to install
 
-    from . import prune
+    import torch
 
     for num_workers in (0, 2):
         handler = prune(_Numbers(100), "full", epochs=2, score="last-batch-loss")

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
-from torch._C._distributed_c10d import TCPStore
 
 # Shares of the time limit: for a call to end, and to find out afterwards who is missing.
 _CALL_SHARE = 0.65
@@ -108,11 +107,11 @@ class Ranks:
         if self.rank == 0:
             host = os.environ.get("MASTER_ADDR", socket.gethostname())
             port = _free_port()
-            store = TCPStore(host, port, None, True, limit, wait_for_workers=False)
+            store = _open_store(host, port, True, limit)
             place = f"{host} {port}".encode()
         host, number = self.gather(place)[0].decode().split()
         if store is None:
-            store = TCPStore(host, int(number), None, False, limit, wait_for_workers=False)
+            store = _open_store(host, int(number), False, limit)
         return store
 
 
@@ -157,6 +156,11 @@ def _operation(name: str) -> Any:
         kinds = dist.ReduceOp
         _OPERATIONS.update(sum=kinds.SUM, min=kinds.MIN, max=kinds.MAX)
     return _OPERATIONS[name]
+
+
+def _open_store(host: str, port: int, is_master: bool, limit: timedelta) -> Any:
+    make: Any = dist.TCPStore  # type: ignore[attr-defined]
+    return make(host, port, None, is_master, limit, wait_for_workers=False)
 
 
 def _free_port() -> int:

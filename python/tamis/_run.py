@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from . import _losses
 from ._batches import find_ids
 from ._core import EpochPlan, LossBook, Pruner
@@ -73,7 +75,6 @@ class Run:
     def _attach(self, pruner: Pruner) -> None:
         options = pruner.options
         self.pruner = pruner
-        self.score: str = options["score"]
         self._homogeneous: int = options["homogeneous_batch_size"]
         self._target: float | None = options["target_prune"]
         self._open_book()
@@ -266,7 +267,7 @@ class Run:
         ids = find_ids(batch)
         is_known = ids is not None and len(ids) > 0
         if has_failed and not is_known:
-            current.delivered = None
+            self._lose(current)
             return
         size = current.batch_size or 1
         # Losses that have not arrived must not look like updates that never came.
@@ -278,8 +279,12 @@ class Run:
             if not is_known or current.plan[begin - count] == int(ids[0]):
                 current.delivered = begin
                 return
+        self._lose(current)
+
+    def _lose(self, current: Pass) -> None:
+        """It is not known any more which batch was handed out."""
         current.delivered = None
-        self._book.end_pass()
+        self._report(self._book.end_pass())
 
     def _doubt(self) -> None:
         """A loop that is not the last to have started goes on."""
@@ -305,7 +310,13 @@ class Run:
         has_trained = self._has_trained()
         if current.is_doubtful and not current.is_ours:
             self._open_book()  # forgets the losses
-            self.num_missed += math.ceil((current.end - current.start) / (current.batch_size or 1))
+            if has_trained:
+                self._warn_once(
+                    f"epoch {current.plan.epoch}: another loop over this handler was left with a "
+                    "batch that had no update, or is still running, so which loss belongs to which "
+                    "batch is not known and none of them was used; call handler.set_epoch(...) "
+                    "before each loop, or update(loss, batch)"
+                )
         else:
             is_open = current.is_ours and not current.is_exhausted
             waits = is_open and self.pruner.position < (current.delivered or 0)
@@ -321,9 +332,13 @@ class Run:
 
     def _report(self, summary: PassSummary) -> None:
         self.num_missed += summary["num_missed"]
-        if summary["warning"] and not self._has_warned:
+        if summary["warning"]:
+            self._warn_once(summary["warning"])
+
+    def _warn_once(self, message: str) -> None:
+        if not self._has_warned:
             self._has_warned = True
-            warn(summary["warning"], MissedUpdateWarning)
+            warn(message, MissedUpdateWarning)
 
     def end_pass(self, only_if_over: bool = False) -> None:
         """Observes what a pass in order has kept back, now rather than when the next one begins."""
@@ -438,7 +453,7 @@ class Run:
             ids = plan.samples(*self._book.next_batch())
         weights = plan.weights_of(ids)
         self._waiting.append((_losses.DelayedLoss(loss), ids))
-        return float(weights.mean(dtype="float64")) if loss.ndim == 0 else weights
+        return float(weights.mean(dtype=np.float64)) if np.ndim(loss) == 0 else weights
 
     def settle_waiting(self, wait: bool) -> None:
         """Observes the losses that have arrived; with `wait` all of them."""

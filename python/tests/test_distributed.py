@@ -215,6 +215,7 @@ def test_the_example_trains_on_two_processes(tmp_path):
     command += ["--epochs", "4", "--size", "3000", "--save", str(state)]
     environment = dict(os.environ, OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", WORLD_SIZE="2")
     environment.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
+    environment.update(PYTHONPATH=os.pathsep.join(sys.path))
     ranks = [
         subprocess.Popen(
             command,

@@ -153,6 +153,28 @@ class Corrupt(support.IndexDataset):
         return super().__getitem__(index)
 
 
+def test_after_a_failure_batches_without_ids_are_refused(make_handler):
+    handler = make_handler(dataset=Corrupt(103))
+    iterator = iter(make_loader(handler, collate_fn=lambda samples: torch.tensor(samples)))
+    num_refused = 0
+    while (batch := next_or_none(iterator)) is not None:
+        try:
+            handler.update(support.batch_loss(batch[:, 0]))
+        except RuntimeError as error:
+            assert "update" in str(error)
+            num_refused += 1
+    assert handler.num_observations + num_refused == 11
+    assert num_refused > 0
+
+
+def next_or_none(iterator):
+    while True:
+        try:
+            return next(iterator, None)
+        except OSError:
+            continue
+
+
 @pytest.mark.parametrize("by_ids", [False, True])
 @pytest.mark.parametrize("loader", LOADERS)
 def test_batches_that_fail_to_load_do_not_shift_the_others(make_handler, loader, by_ids):

@@ -43,7 +43,8 @@ void add_commands(CLI::App& program) {
 #ifdef TAMIS_LIBTORCH
   for (const auto& command : kTrainingCommands) {
     program.add_subcommand(command.name, command.summary)->callback([] {
-      throw std::runtime_error("tamis needs the program tamis-training in its own folder; install both");
+      throw std::runtime_error(
+          "tamis needs the program tamis-training in its own folder; install both");
     });
   }
 #else

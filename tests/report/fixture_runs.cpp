@@ -172,7 +172,7 @@ void write_recorded_run(const std::filesystem::path& folder, std::uint64_t epoch
   write_run(folder, {.method = "bls-infobatch", .epochs = epochs, .num_train = kSamples});
   Pruner pruner({.num_samples = kSamples, .num_epochs = epochs, .score = Spec{"batch-loss"}});
   pruner.record(folder / "record", {.num_recorded = 200});
-  simulate_epochs(pruner, 0, epochs, 16);
+  simulate_with_losses(pruner, epochs, 16);
   pruner.save(folder / "pruner.safetensors");
 }
 

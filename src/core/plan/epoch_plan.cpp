@@ -72,7 +72,7 @@ std::span<const std::uint32_t> EpochPlan::order() const {
 void EpochPlan::check_range(std::size_t begin, std::size_t count) const {
   if (begin > size() || count > size() - begin) {
     throw std::out_of_range(detail::concat("EpochPlan: samples [", begin, ", ", begin + count,
-                                           ") must lie in a plan of ", size()));
+                                           ") must be in a plan of ", size()));
   }
 }
 

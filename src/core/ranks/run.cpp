@@ -120,7 +120,7 @@ inline const EpochPlan& Run::batch_plan(std::size_t begin, std::size_t count) co
   if (!plan_) throw std::runtime_error("Pruner: no epoch is running; call start_epoch first");
   if (begin > plan_->size() || count > plan_->size() - begin) {
     throw std::out_of_range(concat("Pruner: samples [", begin, ", ", begin + count,
-                                   ") must lie in a plan of ", plan_->size()));
+                                   ") must be in a plan of ", plan_->size()));
   }
   return *plan_;
 }

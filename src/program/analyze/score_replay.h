@@ -15,8 +15,8 @@ namespace tamis::program {
 // True if the score tells the samples of one batch apart when it is given one loss per sample.
 bool uses_sample_losses(const Spec& score);
 
-// One score, fed with the steps of a recording. A score that uses per-sample losses sees those of the
-// recorded samples and nothing else, since no others are known.
+// One score, fed with the steps of a recording. A score that uses per-sample losses sees those of
+// the recorded samples and nothing else, since no others are known.
 class ScoreReplay {
  public:
   ScoreReplay(const Spec& score, const Recording& recording);

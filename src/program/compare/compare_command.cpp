@@ -137,7 +137,7 @@ bool run_command(const std::string& command, const PlannedRun& run,
 }  // namespace
 
 void CommandFlags::add(CLI::App& app) {
-  app.add_option("--command", command, "train with this program instead, see below")
+  app.add_option("--command", command, "a program of your own that trains, see below")
       ->type_name("COMMAND");
 }
 

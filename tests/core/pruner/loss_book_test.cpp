@@ -293,7 +293,6 @@ void walk(const RandomLoop& loop, Pruner& pruner, LossBook& book, std::mt19937_6
     fetched.push_back({end, count});
     end += count;
   };
-  bool skipped_in_tail = false;
   book.begin_pass(loop.booking);
   for (std::size_t k = 0; k < loop.lookahead && !loop.fetches_windows; ++k) fetch();
   for (;;) {
@@ -308,15 +307,11 @@ void walk(const RandomLoop& loop, Pruner& pruner, LossBook& book, std::mt19937_6
     const PlannedBatch batch = fetched.front();
     fetched.pop_front();
     if (chance(loop.leaves)) return;
-    // Once a loader has drawn its last batch, a skip and a repetition look like two updates in
-    // turn; no loop is known that does both in its last few batches.
+    if (chance(loop.skips)) continue;
+    // Of the batches that were fetched ahead when the loader ran dry, one skipped and another used
+    // twice look like two updates in turn: the one thing that counting cannot tell.
     const bool is_tail = end == size && loop.lookahead > 0;
-    if (chance(loop.skips)) {
-      skipped_in_tail |= is_tail;
-      continue;
-    }
-    const int num_updates = chance(loop.repeats) && !(is_tail && skipped_in_tail) ? 2 : 1;
-    if (num_updates == 2) skipped_in_tail |= is_tail;
+    const int num_updates = chance(loop.repeats) && !is_tail ? 2 : 1;
     for (int k = 0; k < num_updates; ++k) {
       try {
         if (chance(loop.uses_ids)) {

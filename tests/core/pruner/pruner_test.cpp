@@ -198,7 +198,7 @@ TEST(Pruner, SaysWhatIsWrongWithABatchOfThePlan) {
             "Pruner: no epoch is running; call start_epoch first");
   pruner.start_epoch(0);
   EXPECT_EQ(message_of([&] { pruner.observe(8, 3, 1.0); }),
-            "Pruner: samples [8, 11) must lie in a plan of 10");
+            "Pruner: samples [8, 11) must be in a plan of 10");
   EXPECT_EQ(message_of([&] { pruner.observe(10, 0, 1.0); }),
             "Pruner: a batch must have at least one sample, got 0");
   EXPECT_FALSE(pruner.observe(0, 2, std::nan("")));

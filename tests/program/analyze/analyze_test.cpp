@@ -30,13 +30,12 @@ Pruner make_pruner(double alpha = 0.7) {
                  .seed = 4});
 }
 
-// Losses of simulated_run.h; every 13th step is not a number.
 class Analyze : public ::testing::Test {
  protected:
   void record(std::uint64_t num_epochs, std::size_t num_recorded = 200, double alpha = 0.7) {
     Pruner pruner = make_pruner(alpha);
     pruner.record(folder_ / "run/record", {.num_recorded = num_recorded, .seed = 9});
-    simulate_epochs(pruner, 0, num_epochs, kBatch);
+    simulate_with_losses(pruner, num_epochs, kBatch);
     pruner.save(folder_ / "run/pruner.safetensors");
     scores_ = pruner.scores();
     samples_.assign(pruner.recorder()->samples().begin(), pruner.recorder()->samples().end());
@@ -112,7 +111,7 @@ TEST_F(Analyze, SeesThatOwnLossesKnowMoreThanBatchLosses) {
 TEST_F(Analyze, ComparesWithMeasuredLossesWhereThereAreSome) {
   Pruner pruner = make_pruner();
   pruner.record(folder_ / "run/record", {.num_recorded = 50});
-  simulate_epochs(pruner, 0, 3, kBatch);
+  simulate_with_losses(pruner, 3, kBatch);
   // As if the batch loss score were right about every sample.
   std::vector<float> truth;
   const std::vector<float> scores = pruner.scores();
