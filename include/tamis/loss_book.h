@@ -79,6 +79,10 @@ class LossBook {
   PlannedBatch update(double mean_loss);
   PlannedBatch update(std::span<const float> losses);
 
+  // In order: the caller has seen that updates and batches do not belong together one by one. The
+  // pass will be dropped.
+  void break_order() { pass_.is_broken = pass_.is_open; }
+
   // By ids: the samples are known, because they travelled with the batch. Right in every loop, also
   // outside a pass. Returns what Pruner::observe returns. Throws as Pruner::observe does.
   bool update(std::span<const SampleIndex> ids, double mean_loss);

@@ -84,15 +84,14 @@ torch::Tensor Handler::update(const torch::Tensor& loss) {
         "Handler: update(loss) does not know its batch, because several workers do not enforce the "
         "order; wrap the data set and pass the batch: update(loss, batch)");
   }
+  state_->check_turn();
   const PlannedBatch batch = state_->book().next_batch();
   LossValue(loss, batch.count).give_to([&](auto value) { state_->book().update(value); });
+  state_->note_update();
   const EpochPlan& plan = *state_->pruner().plan();
-  torch::Tensor weighted =
-      loss.dim() == 0
-          ? scale(loss, plan.mean_weight(batch.begin, batch.count))
-          : weighted_mean(loss, [&](std::size_t k) { return plan.weight(batch.begin + k); });
-  state_->settle();
-  return weighted;
+  return loss.dim() == 0
+             ? scale(loss, plan.mean_weight(batch.begin, batch.count))
+             : weighted_mean(loss, [&](std::size_t k) { return plan.weight(batch.begin + k); });
 }
 
 torch::Tensor Handler::update(const torch::Tensor& loss, std::span<const SampleIndex> indices) {
@@ -104,12 +103,10 @@ torch::Tensor Handler::update(const torch::Tensor& loss, std::span<const SampleI
   LossValue(loss, indices.size()).give_to([&](auto value) {
     state_->book().update(indices, value);
   });
-  torch::Tensor weighted =
-      loss.dim() == 0
-          ? scale(loss, plan->mean_weight_of(indices))
-          : weighted_mean(loss, [&](std::size_t k) { return plan->weight_of(indices[k]); });
-  state_->settle();
-  return weighted;
+  state_->note_update();
+  return loss.dim() == 0
+             ? scale(loss, plan->mean_weight_of(indices))
+             : weighted_mean(loss, [&](std::size_t k) { return plan->weight_of(indices[k]); });
 }
 
 torch::Tensor Handler::update(const torch::Tensor& loss, const torch::Tensor& indices) {
@@ -182,6 +179,7 @@ detail::LoaderShape Handler::shape_of(const torch::data::DataLoaderOptions& opti
           "without, if update gets the batch");
   return {.batch_size = full.batch_size,
           .drop_last = full.drop_last,
+          .max_jobs = full.max_jobs,
           .is_ordered = is_ordered,
           .booking = booking};
 }

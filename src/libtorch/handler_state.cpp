@@ -29,6 +29,7 @@ void HandlerState::start_pass(const LoaderShape& shape) {
   book_.begin_pass(shape.booking);
   shape_ = shape;
   start_ = next_ = num_delivered_ = pruner_.position();
+  num_asked_ = num_updates_ = num_held_ = 0;
   has_update_ = is_exhausted_ = false;
   if (batch_length(next_) == 0) book_.finish_delivery();
 }
@@ -53,6 +54,7 @@ std::size_t HandlerState::batch_length(std::size_t position) const {
 }
 
 std::optional<std::vector<std::size_t>> HandlerState::take_batch() {
+  ++num_asked_;
   const std::size_t count = batch_length(next_);
   if (count == 0) return std::nullopt;
   std::vector<std::size_t> samples(count);
@@ -77,10 +79,23 @@ void HandlerState::finish_delivery() {
   if (has_update_ || shape_.booking == Booking::in_order) book_.finish_delivery();
 }
 
-void HandlerState::settle() {
+// Torch's loader asks for max_jobs batches when a pass begins (fewer if it gets nothing), and once
+// more for every batch that it hands out, also when there is none left to draw.
+void HandlerState::check_turn() {
+  if (shape_.booking != Booking::in_order || !book_.in_pass()) return;
+  std::size_t num_batches = (pruner_.plan()->size() - start_) / shape_.batch_size;
+  if (batch_length(start_ + num_batches * shape_.batch_size) > 0) ++num_batches;
+  const std::size_t num_drawn_first = std::min(shape_.max_jobs, num_batches + 1);
+  const std::size_t num_handed_out =
+      std::min(num_asked_ - std::min(num_asked_, num_drawn_first), num_batches);
+  ++num_updates_;
+  if (num_updates_ == 1 && num_handed_out > 0) num_held_ = num_handed_out - 1;
+  if (num_handed_out != std::min(num_updates_ + num_held_, num_batches)) book_.break_order();
+}
+
+void HandlerState::note_update() {
   if (!has_update_ && is_exhausted_) book_.finish_delivery();
   has_update_ = true;
-  if (shape_.booking == Booking::in_order && book_.in_pass() && is_complete()) close_pass();
 }
 
 void HandlerState::set_epoch(std::uint64_t epoch) {

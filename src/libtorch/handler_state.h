@@ -38,8 +38,9 @@ class HandlerState {
   // The loader has handed one out, or has no more.
   void deliver();
   void finish_delivery();
-  // After an update: ends a pass in order in which every batch has had its own.
-  void settle();
+  // Before an update without ids, and after every one.
+  void check_turn();
+  void note_update();
 
   bool is_complete() const;
   // The same, or the loader of the running pass has no more batches.
@@ -62,6 +63,9 @@ class HandlerState {
   std::size_t next_ = 0;           // position of the sampler in the plan
   std::size_t num_delivered_ = 0;  // position of the loader in the plan
   std::size_t start_ = 0;          // of the pass in the plan
+  std::size_t num_asked_ = 0;      // times that the sampler was asked for a batch
+  std::size_t num_updates_ = 0;    // without ids
+  std::size_t num_held_ = 0;       // batches that the loop fetches ahead
   bool has_update_ = false;        // the pass has had one
   bool is_exhausted_ = false;      // its loader has no more batches
   PassSummary last_pass_;

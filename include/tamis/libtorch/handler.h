@@ -90,9 +90,9 @@ class Handler {
     return update(loss, std::span<const SampleIndex>(batch.sample_indices));
   }
 
-  // Ends the running pass, if there is one. The next pass, set_epoch and, in order, the last update
-  // of an epoch do it by themselves; call it to look at the scores after a loop that was left
-  // early.
+  // Ends the running pass, if there is one. The next pass and set_epoch do it by themselves; call
+  // it after the last epoch if losses are kept back (in order): only then are they in the scores
+  // and in the recording.
   void end_pass();
   // How the last pass that has ended went.
   const PassSummary& last_pass() const;

@@ -21,7 +21,8 @@ class HandlerState;
 struct LoaderShape {
   std::size_t batch_size = 1;
   bool drop_last = false;
-  bool is_ordered = true;  // batches come in the order of the sampler
+  std::size_t max_jobs = 0;  // batches that it draws when a pass begins
+  bool is_ordered = true;    // batches come in the order of the sampler
   Booking booking = Booking::in_order;
 };
 

@@ -75,7 +75,7 @@ TEST(CompareProgram, SweepsAnOptionAndTakesMoreValuesLater) {
   };
   const Outcome first = sweep("alpha=0.9,0.5", {});
   ASSERT_EQ(first.code, 0) << first.err;
-  EXPECT_THAT(first.out, AllOf(HasSubstr("bls-infobatch:alpha=0.5 seed 1  accuracy"),
+  EXPECT_THAT(first.out, AllOf(HasSubstr("bls-infobatch:alpha=0.5 seed 1  test accuracy"),
                                HasSubstr("difference to full"), Not(HasSubstr("(was done)"))));
   const Outcome second = sweep("alpha=0.7", {"--json"});
   ASSERT_EQ(second.code, 0) << second.err;
@@ -89,7 +89,7 @@ TEST(CompareProgram, SweepsAnOptionAndTakesMoreValuesLater) {
   EXPECT_EQ(folder.read("sweep/compare.json"), before);
   const Outcome resumed = run({"sweep", "--resume", out});
   EXPECT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_THAT(resumed.out, HasSubstr("bls-infobatch:alpha=0.7 seed 0  accuracy"));
+  EXPECT_THAT(resumed.out, HasSubstr("bls-infobatch:alpha=0.7 seed 0  test accuracy"));
   EXPECT_THAT(resumed.out, HasSubstr("(was done)"));
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runs/json.h"
-#include "runs/run_folder.h"
+#include "runs/run.h"
 #include "support/process_team.h"
 #include "support/scratch_folder.h"
 #include "tamis/pruner.h"

@@ -179,7 +179,7 @@ TEST(Trainer, ALastBatchOfOneSampleJoinsTheOneBefore) {
 
 TEST(Trainer, BeginsAllMethodsWithTheSameOrderOfSamples) {
   const test::ScratchFolder scratch;
-  std::vector<std::vector<std::uint32_t>> first;
+  std::vector<std::vector<SampleIndex>> first;
   for (const std::string method : {"full", "infobatch", "bls-infobatch"}) {
     Trainer trainer = test::start(test::tiny_config(method), scratch / method);
     Recorder recorder;
