@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <iostream>
+#include <optional>
 
 #include "tamis/libtorch/handler.h"
 
@@ -19,7 +20,7 @@ struct Quadrants : torch::data::datasets::Dataset<Quadrants> {
   torch::data::Example<> get(size_t i) override {
     return {points[static_cast<int64_t>(i)], labels[static_cast<int64_t>(i)]};
   }
-  decltype(std::declval<const BatchDataset&>().size()) size() const override { return 4096; }
+  std::optional<size_t> size() const override { return 4096; }
 };
 
 int main() {
@@ -36,13 +37,12 @@ int main() {
                                     .num_epochs = num_epochs,
                                     .policy = {"infobatch"},
                                     .score = tamis::Spec{"batch-loss"}});
-  // 2: the data set and the sampler, for the loader.
-  auto loader =
-      torch::data::make_data_loader(handler.wrap(dataset), handler.sampler(options), options);
+  // 2: torch's loader, which draws from the plan.
+  auto loader = handler.loader(dataset, options);
 
   for (int64_t epoch = 0; epoch < num_epochs; ++epoch) {
     double correct = 0;
-    for (auto& batch : *loader) {
+    for (auto& batch : loader) {
       const torch::Tensor logits = model->forward(batch.data);
       torch::Tensor loss = torch::nn::functional::cross_entropy(logits, batch.target);
       loss = handler.update(loss);  // 3: before the backward pass.

@@ -72,8 +72,8 @@ class LossBook {
   void finish_delivery();
 
   // The batch that the next update without ids belongs to. Throws std::logic_error, with the cure,
-  // if there is no such batch or if it cannot be known.
-  PlannedBatch next_batch() const;
+  // if there is no such batch or if it cannot be known; in order, the pass is dropped then.
+  PlannedBatch next_batch();
   // One loss of that batch: observed now (by delivery) or kept back (in order). Returns the batch.
   // Throws as next_batch() and Pruner::observe do.
   PlannedBatch update(double mean_loss);
@@ -119,7 +119,6 @@ class LossBook {
   const EpochPlan& running_plan() const;
   bool is_complete() const;
   std::size_t next_number() const;
-  PlannedBatch claim_batch();
   void finish_update();
   // A batch has had an update: moves the position behind it.
   void mark_updated(std::size_t number);

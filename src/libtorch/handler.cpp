@@ -3,68 +3,128 @@
 #include <torch/torch.h>
 
 #include <cstring>
+#include <sstream>
 #include <stdexcept>
 
 #include "base/check.h"
-#include "libtorch/training_state.h"
+#include "libtorch/handler_state.h"
 
 namespace tamis::libtorch {
 
 using tamis::detail::concat;
+using tamis::detail::require;
 
 namespace {
 
-constexpr const char* kArchiveKey = "tamis";
+// The loss of a batch as the core takes it.
+class LossValue {
+ public:
+  LossValue(const torch::Tensor& loss, std::size_t num_samples) {
+    if (!loss.defined() || !loss.is_floating_point()) {
+      throw std::invalid_argument(
+          concat("Handler: loss must be a floating-point tensor, got ",
+                 loss.defined() ? c10::toString(loss.scalar_type()) : "an undefined one"));
+    }
+    if (loss.dim() > 1 || (loss.dim() == 1 && loss.size(0) != static_cast<int64_t>(num_samples))) {
+      std::ostringstream shape;
+      shape << loss.sizes();
+      throw std::invalid_argument(
+          concat("Handler: loss must be a scalar or have one value for each of the batch's ",
+                 num_samples, " samples, got shape ", shape.str()));
+    }
+    // The mean loss of one sample is its loss, which is what some scores need.
+    if (loss.dim() == 1 || num_samples == 1) {
+      losses_ = loss.detach().reshape({-1}).to(torch::kCPU, torch::kFloat).contiguous();
+    } else {
+      mean_ = loss.item<double>();
+    }
+  }
 
-detail::LoaderShape shape_of(const torch::data::DataLoaderOptions& options) {
-  const torch::data::FullDataLoaderOptions full(options);
-  tamis::detail::require(full.batch_size >= 1, "Handler", "batch_size", "at least 1",
-                         full.batch_size);
-  return {.batch_size = full.batch_size,
-          .workers = full.workers,
-          .max_jobs = full.max_jobs,
-          // One worker takes its jobs in order, so its batches come in order.
-          .ordered = full.enforce_ordering || full.workers <= 1,
-          .drop_last = full.drop_last};
+  // Calls `use` with the mean or with a span of losses.
+  template <typename Use>
+  auto give_to(const Use& use) const {
+    return losses_.defined()
+               ? use(std::span<const float>(losses_.const_data_ptr<float>(),
+                                            static_cast<std::size_t>(losses_.numel())))
+               : use(mean_);
+  }
+
+ private:
+  double mean_ = 0.0;
+  torch::Tensor losses_;
+};
+
+torch::Tensor scale(const torch::Tensor& loss, double weight) {
+  return weight == 1.0 ? loss : loss * weight;
+}
+
+// mean(l_k * weight(k)). Half-precision losses are summed in float, as torch's own losses do.
+template <typename Weight>
+torch::Tensor weighted_mean(const torch::Tensor& losses, const Weight& weight) {
+  const bool is_half =
+      losses.scalar_type() == torch::kHalf || losses.scalar_type() == torch::kBFloat16;
+  const auto type = is_half ? torch::kFloat : losses.scalar_type();
+  const torch::Tensor weights = torch::empty(losses.sizes(), torch::kFloat);
+  auto* const values = weights.mutable_data_ptr<float>();
+  for (std::int64_t k = 0; k < losses.size(0); ++k) values[k] = weight(static_cast<std::size_t>(k));
+  return (losses.to(type) * weights.to(losses.device(), type)).mean().to(losses.scalar_type());
 }
 
 }  // namespace
 
-Handler::Handler(const PrunerOptions& options) : Handler(Pruner(options)) {}
+Handler::Handler(const PrunerOptions& options, std::shared_ptr<Communicator> communicator)
+    : Handler(Pruner(options, std::move(communicator))) {}
 
 Handler::Handler(Pruner pruner)
-    : state_(std::make_shared<detail::TrainingState>(std::move(pruner))) {}
+    : state_(std::make_shared<detail::HandlerState>(std::move(pruner))) {}
 
-Sampler Handler::sampler(const torch::data::DataLoaderOptions& options) const {
-  return {state_, shape_of(options)};
+torch::Tensor Handler::update(const torch::Tensor& loss) {
+  if (!state_->shape().is_ordered) {
+    throw std::logic_error(
+        "Handler: update(loss) does not know its batch, because several workers do not enforce the "
+        "order; wrap the data set and pass the batch: update(loss, batch)");
+  }
+  const PlannedBatch batch = state_->book().next_batch();
+  LossValue(loss, batch.count).give_to([&](auto value) { state_->book().update(value); });
+  const EpochPlan& plan = *state_->pruner().plan();
+  torch::Tensor weighted =
+      loss.dim() == 0
+          ? scale(loss, plan.mean_weight(batch.begin, batch.count))
+          : weighted_mean(loss, [&](std::size_t k) { return plan.weight(batch.begin + k); });
+  state_->settle();
+  return weighted;
 }
 
-Sampler Handler::sampler() const { return {state_, std::nullopt}; }
-
-torch::Tensor Handler::update(const torch::Tensor& loss) { return state_->update(loss); }
+torch::Tensor Handler::update(const torch::Tensor& loss, std::span<const SampleIndex> indices) {
+  const EpochPlan* const plan = state_->pruner().plan();
+  if (plan == nullptr) {
+    throw std::logic_error(
+        "Handler: update must come after the first pass has begun, or set_epoch");
+  }
+  LossValue(loss, indices.size()).give_to([&](auto value) {
+    state_->book().update(indices, value);
+  });
+  torch::Tensor weighted =
+      loss.dim() == 0
+          ? scale(loss, plan->mean_weight_of(indices))
+          : weighted_mean(loss, [&](std::size_t k) { return plan->weight_of(indices[k]); });
+  state_->settle();
+  return weighted;
+}
 
 torch::Tensor Handler::update(const torch::Tensor& loss, const torch::Tensor& indices) {
   if (!indices.defined() || indices.scalar_type() != torch::kInt64 || indices.dim() != 1) {
     throw std::invalid_argument("Handler: indices must be a 1-D int64 tensor, got another");
   }
   const torch::Tensor local = indices.to(torch::kCPU).contiguous();
-  return update(loss, std::span<const SampleIndex>(local.data_ptr<std::int64_t>(),
+  return update(loss, std::span<const SampleIndex>(local.const_data_ptr<std::int64_t>(),
                                                    static_cast<std::size_t>(local.numel())));
 }
 
-torch::Tensor Handler::update(const torch::Tensor& loss, std::span<const SampleIndex> indices) {
-  return state_->update(loss, indices);
-}
-
-torch::Tensor Handler::update_origin(const torch::Tensor& loss, const BatchOrigin& origin) {
-  return state_->update(loss, origin);
-}
-
-std::size_t Handler::missed_updates() const { return state_->missed_updates(); }
-
-void Handler::on_missed_updates(
-    std::function<void(std::size_t count, std::uint64_t epoch)> callback) {
-  state_->on_missed_updates(std::move(callback));
+void Handler::end_pass() { state_->end_pass(); }
+const PassSummary& Handler::last_pass() const { return state_->last_pass(); }
+void Handler::on_warning(std::function<void(const std::string&)> callback) {
+  state_->on_warning(std::move(callback));
 }
 
 std::uint64_t Handler::epoch() const {
@@ -74,99 +134,53 @@ std::uint64_t Handler::epoch() const {
 void Handler::set_epoch(std::uint64_t epoch) { state_->set_epoch(epoch); }
 
 std::size_t Handler::num_batches(std::size_t batch_size, bool drop_last) const {
-  return state_->num_batches(batch_size, drop_last);
+  require(batch_size >= 1, "Handler", "batch_size", "at least 1", batch_size);
+  const EpochPlan* const plan = pruner().plan();
+  if (plan != nullptr && !state_->is_over()) {
+    const std::size_t left = plan->size() - pruner().position();
+    return drop_last ? left / batch_size : (left + batch_size - 1) / batch_size;
+  }
+  const std::uint64_t epoch = plan == nullptr ? 0 : plan->epoch() + 1;
+  if (epoch == pruner().schedule().num_epochs) return 0;
+  return pruner().preview(epoch).num_batches(batch_size, drop_last);
 }
 
 const Pruner& Handler::pruner() const { return state_->pruner(); }
 
 void Handler::record(const std::filesystem::path& folder, const RecorderOptions& options) {
-  state_->record(folder, options);
+  state_->pruner().record(folder, options);
 }
+Recorder* Handler::recorder() { return state_->pruner().recorder(); }
 
-Recorder* Handler::recorder() const { return state_->recorder(); }
-
-void Handler::save(const std::filesystem::path& path) const {
-  state_->save([&](const Pruner& pruner) { pruner.save(path); });
+void Handler::save(const std::filesystem::path& path) {
+  state_->save([&](Pruner& pruner) { pruner.save(path); });
 }
-
 void Handler::load(const std::filesystem::path& path) {
   state_->load([&](Pruner& pruner) { pruner.load(path); });
 }
 
-void Handler::check_dataset_size(std::size_t size) const {
-  tamis::detail::require(size == pruner().num_samples(), "Handler", "size of the data set",
-                         concat("num_samples (", pruner().num_samples(), ")"), size);
+void Handler::check_size(std::size_t size) const {
+  require(size == pruner().num_samples(), "Handler", "size of the data set",
+          concat("num_samples (", pruner().num_samples(), ")"), size);
 }
 
-std::shared_ptr<detail::BatchTracker> Handler::tracker() const {
-  return {state_, &state_->tracker()};
+detail::LoaderShape Handler::shape_of(const torch::data::DataLoaderOptions& options,
+                                      Booking booking) const {
+  const torch::data::FullDataLoaderOptions full(options);
+  require(full.batch_size >= 1, "Handler", "batch_size", "at least 1", full.batch_size);
+  const std::size_t homogeneous = pruner().options().homogeneous_batch_size;
+  require(homogeneous % full.batch_size == 0, "Handler", "batch_size",
+          concat("a divisor of homogeneous_batch_size (", homogeneous, ")"), full.batch_size);
+  // One worker takes its jobs in order, so its batches come in order.
+  const bool is_ordered = full.enforce_ordering || full.workers <= 1;
+  require(is_ordered || booking == Booking::in_order, "Handler", "enforce_ordering",
+          "true for several workers",
+          "false; torch's loader with handler.sampler(options) does "
+          "without, if update gets the batch");
+  return {.batch_size = full.batch_size,
+          .drop_last = full.drop_last,
+          .is_ordered = is_ordered,
+          .booking = booking};
 }
-
-Sampler::Sampler(std::shared_ptr<detail::TrainingState> state,
-                 std::optional<detail::LoaderShape> shape)
-    : state_(std::move(state)),
-      shape_(shape),
-      homogeneous_batch_size_(state_->pruner().options().homogeneous_batch_size) {}
-
-void Sampler::reset(std::optional<std::size_t> new_size) {
-  if (new_size) {
-    const std::size_t num_samples = state_->pruner().num_samples();
-    tamis::detail::require(*new_size == num_samples, "Sampler", "new_size",
-                           concat("num_samples (", num_samples, ")"), *new_size);
-  }
-  pass_ = state_->start_pass(shape_);
-}
-
-std::optional<std::vector<std::size_t>> Sampler::next(std::size_t batch_size) {
-  tamis::detail::require(batch_size >= 1, "Sampler", "batch_size", "at least 1", batch_size);
-  tamis::detail::require(homogeneous_batch_size_ % batch_size == 0, "Sampler", "batch_size",
-                         concat("homogeneous_batch_size (", homogeneous_batch_size_, ")"),
-                         batch_size);
-  if (pass_ == 0) reset();
-  if (pass_ != state_->tracker().pass()) {
-    throw std::invalid_argument(
-        concat("Sampler: pass must be the running one, got one that another sampler, set_epoch or "
-               "load has ended"));
-  }
-  return state_->tracker().next(batch_size);
-}
-
-void Sampler::save(torch::serialize::OutputArchive& archive) const {
-  std::vector<std::byte> bytes;
-  state_->save([&](const Pruner& pruner) { bytes = pruner.serialize(); });
-  torch::Tensor tensor = torch::empty({static_cast<std::int64_t>(bytes.size())}, torch::kUInt8);
-  std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
-  archive.write(kArchiveKey, tensor, /*is_buffer=*/true);
-}
-
-void Sampler::load(torch::serialize::InputArchive& archive) {
-  torch::Tensor tensor;
-  if (!archive.try_read(kArchiveKey, tensor, /*is_buffer=*/true)) {
-    throw std::runtime_error("Sampler: the archive holds no tamis state");
-  }
-  tensor = tensor.to(torch::kCPU).contiguous();
-  const std::span<const std::byte> bytes(static_cast<const std::byte*>(tensor.data_ptr()),
-                                         static_cast<std::size_t>(tensor.nbytes()));
-  state_->load([&](Pruner& pruner) { pruner.deserialize(bytes); });
-}
-
-namespace detail {
-
-BatchInProgress::BatchInProgress(std::shared_ptr<BatchTracker> tracker,
-                                 std::vector<SampleIndex> indices)
-    : tracker_(std::move(tracker)),
-      indices_(std::move(indices)),
-      ticket_(tracker_->start_batch(indices_)) {}
-
-BatchInProgress::~BatchInProgress() {
-  if (ticket_) tracker_->fail_batch(*ticket_);
-}
-
-BatchOrigin BatchInProgress::finish() {
-  if (ticket_) tracker_->finish_batch(ticket_);
-  return {std::move(indices_), std::move(ticket_)};
-}
-
-}  // namespace detail
 
 }  // namespace tamis::libtorch

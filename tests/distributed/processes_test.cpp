@@ -6,10 +6,10 @@
 #include <set>
 #include <sstream>
 
-#include "support/distributed_run.h"
 #include "support/process_team.h"
 #include "support/ranks.h"
 #include "support/scratch_folder.h"
+#include "support/simulated_run.h"
 
 namespace tamis {
 namespace {
@@ -102,14 +102,15 @@ TEST_P(Processes, DoWhatThreadsDo) {
   const ScratchFolder folder;
   const auto reports = run(3, folder, {"layout=" + GetParam(), "epochs=4"});
   test::run_ranks(3, [&](const auto& communicator) {
-    DistributedPruner pruner({.num_samples = 3001,
-                              .num_epochs = 8,
-                              .policy = {"infobatch"},
-                              .score = Spec{"batch-loss"},
-                              .seed = 1},
-                             communicator, {.layout = parse_layout(GetParam())});
+    Pruner pruner({.num_samples = 3001,
+                   .num_epochs = 8,
+                   .policy = {"infobatch"},
+                   .score = Spec{"batch-loss"},
+                   .seed = 1,
+                   .layout = parse_layout(GetParam())},
+                  communicator);
     for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
-      const RankPlan& plan = pruner.start_epoch(epoch);
+      const EpochPlan& plan = pruner.start_epoch(epoch);
       EXPECT_EQ(test::own_samples(plan), reports[communicator->rank()].epochs.at(epoch).samples);
       test::simulate_epoch(pruner, 32);
     }

@@ -10,13 +10,13 @@
 #include <memory>
 #include <string>
 
-#include "support/distributed_run.h"
+#include "support/simulated_run.h"
 #include "tamis/libtorch/process_group.h"
 
 namespace {
 
 using tamis::Communicator;
-using tamis::DistributedPruner;
+using tamis::Pruner;
 using tamis::libtorch::ProcessGroup;
 
 // Passes everything on, until it is told to die, or to hang, at one of the next calls.
@@ -61,7 +61,7 @@ class Rank {
     if (is_victim() && get("when") == "start") ::raise(signal());
     const auto group = std::make_shared<ProcessGroup>(options);
     const auto communicator = std::make_shared<DoomedRank>(group);
-    DistributedPruner pruner = make(communicator);
+    Pruner pruner = make(communicator);
     if (!get("load").empty()) pruner.load(get("load"));
     std::uint64_t epoch = 0;
     if (pruner.plan() != nullptr) {
@@ -82,24 +82,23 @@ class Rank {
   bool is_victim() const { return get("victim") == std::getenv("RANK"); }
   int signal() const { return get("fault") == "hang" ? SIGSTOP : SIGKILL; }
 
-  DistributedPruner make(const std::shared_ptr<Communicator>& communicator) const {
+  Pruner make(const std::shared_ptr<Communicator>& communicator) const {
     const bool is_odd = get("odd") == std::getenv("RANK");
     return {{.num_samples = 3001,
              .num_epochs = 8,
              .policy = {get("policy").empty() ? "infobatch" : get("policy")},
              .score = tamis::Spec{"batch-loss"},
-             .seed = number("seed", 1) + (is_odd ? 1U : 0U)},
-            communicator,
-            {.layout = tamis::parse_layout(get("layout"))}};
+             .seed = number("seed", 1) + (is_odd ? 1U : 0U),
+             .layout = tamis::parse_layout(get("layout"))},
+            communicator};
   }
 
-  void train(DistributedPruner& pruner, std::uint64_t epoch, ProcessGroup& group,
-             DoomedRank& communicator) {
+  void train(Pruner& pruner, std::uint64_t epoch, ProcessGroup& group, DoomedRank& communicator) {
     const bool is_fatal = is_victim() && epoch == number("when_epoch", 2);
     const std::string when = is_fatal ? get("when") : "";
     if (when == "exchange") communicator.doom(signal(), 0);
     const std::uint64_t before = communicator.bytes_sent() + communicator.bytes_received();
-    const tamis::RankPlan& plan = pruner.start_epoch(epoch);
+    const tamis::EpochPlan& plan = pruner.start_epoch(epoch);
     const std::uint64_t after = communicator.bytes_sent() + communicator.bytes_received();
     out_ << "epoch " << epoch << ' ' << plan.size() << ' ' << plan.num_selected() << ' '
          << after - before;

@@ -18,7 +18,7 @@ PrunerOptions options() {
 
 // Batches of four from the plan; the loss of sample i is i / 8.
 void train_epoch(Handler& handler, bool per_sample) {
-  Sampler sampler = handler.sampler();
+  Sampler sampler = handler.sampler(4);
   sampler.reset();
   while (const auto batch = sampler.next(4)) {
     const std::vector<SampleIndex> indices(batch->begin(), batch->end());
@@ -45,7 +45,7 @@ std::vector<Step> read(const std::filesystem::path& folder) {
   return steps;
 }
 
-TEST(HandlerRecord, HasTheOwnLossesThatUpdateWasGiven) {
+TEST(HandlerRecord, HasThePerSampleLossesThatUpdateWasGiven) {
   const test::ScratchFolder scratch;
   Handler handler(options());
   handler.record(scratch / "r");
@@ -80,7 +80,7 @@ TEST(HandlerRecord, GoesOnAfterAResumeWithoutAStepTwice) {
 }
 
 TEST(HandlerRecord, IsNullUnlessAskedFor) {
-  const Handler handler(options());
+  Handler handler(options());
   EXPECT_EQ(handler.recorder(), nullptr);
 }
 

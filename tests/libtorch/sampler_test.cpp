@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <numeric>
 #include <sstream>
+#include <tuple>
 #include <vector>
 
 #include "support/coded_data.h"
@@ -38,7 +39,7 @@ std::vector<std::size_t> drain(Sampler& sampler, std::size_t batch_size) {
 
 TEST(Sampler, FitsLibTorchsInterface) {
   Handler handler(options_for(10, 2));
-  Sampler sampler = handler.sampler();
+  Sampler sampler = handler.sampler(4);
   torch::data::samplers::Sampler<>& interface = sampler;
   interface.reset({});
   EXPECT_EQ(interface.next(4)->size(), 4);
@@ -67,9 +68,8 @@ TEST(Sampler, HandsOutHomogeneousBatchesOfTheirSizeOnly) {
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (auto& batch : *loader) {
       const EpochPlan& plan = *handler.pruner().plan();
-      const auto weight = [&](SampleIndex i) { return plan.weight(static_cast<std::size_t>(i)); };
-      const float first = weight(batch.sample_indices[0]);
-      for (const SampleIndex i : batch.sample_indices) EXPECT_EQ(weight(i), first);
+      const float first = plan.weight_of(batch.sample_indices[0]);
+      for (const SampleIndex i : batch.sample_indices) EXPECT_EQ(plan.weight_of(i), first);
       num_rescaled += first != 1.0F ? 1 : 0;
       const torch::Tensor loss = batch.losses.mean();
       EXPECT_DOUBLE_EQ(handler.update(loss, batch).item<double>(),
@@ -77,33 +77,33 @@ TEST(Sampler, HandsOutHomogeneousBatchesOfTheirSizeOnly) {
     }
   }
   EXPECT_GT(num_rescaled, 3U);
-  Sampler sampler = handler.sampler();
-  EXPECT_THAT([&] { sampler.next(16); },
+  EXPECT_THAT([&] { handler.sampler(16); },
               ThrowsMessage<std::invalid_argument>(
-                  HasSubstr("batch_size must be homogeneous_batch_size (8), got 16")));
+                  HasSubstr("a divisor of homogeneous_batch_size (8), got 16")));
 }
 
 TEST(Sampler, RefusesAnotherSizeOfTheDataSet) {
   Handler handler(options_for(10, 2));
-  Sampler sampler = handler.sampler();
+  Sampler sampler = handler.sampler(4);
   EXPECT_NO_THROW(sampler.reset(10));
   EXPECT_THAT(
       [&] { sampler.reset(11); },
       ThrowsMessage<std::invalid_argument>(HasSubstr("new_size must be num_samples (10), got 11")));
   EXPECT_THAT([&] { handler.wrap(CodedDataset(11)); },
               ThrowsMessage<std::invalid_argument>(HasSubstr("size of the data set")));
-  EXPECT_THROW(sampler.next(0), std::invalid_argument);
+  EXPECT_THROW(sampler.next(5), std::invalid_argument);
+  EXPECT_THROW(handler.sampler(0), std::invalid_argument);
 }
 
 TEST(Sampler, OnlyTheOneThatWasResetLastIsAnswered) {
   Handler handler(options_for(10, 2));
-  Sampler first = handler.sampler();
-  Sampler second = handler.sampler();
+  Sampler first = handler.sampler(2);
+  Sampler second = handler.sampler(2);
   first.reset();
   second.reset();
   EXPECT_NO_THROW(second.next(2));
   EXPECT_THAT([&] { first.next(2); },
-              ThrowsMessage<std::invalid_argument>(HasSubstr("pass must be the running one")));
+              ThrowsMessage<std::logic_error>(HasSubstr("the pass has ended")));
 }
 
 class Epochs : public ::testing::Test {
@@ -112,7 +112,7 @@ class Epochs : public ::testing::Test {
   // One pass; trains on the first `limit` batches.
   std::size_t pass(std::size_t limit = 1000) {
     std::size_t count = 0;
-    for (auto& batch : *loader_) {
+    for (auto& batch : loader_) {
       if (count == limit) break;
       logged_.handler.update(batch.losses.mean());
       ++count;
@@ -121,9 +121,8 @@ class Epochs : public ::testing::Test {
   }
   LoggedHandler logged_{kSize, 4, {"none"}};
   Handler& handler_ = logged_.handler;
-  decltype(torch::data::make_data_loader(std::declval<IndexedDataset<CodedDataset>>(),
-                                         std::declval<Sampler>(), DataLoaderOptions())) loader_ =
-      torch::data::make_data_loader(handler_.wrap(CodedDataset(kSize)), handler_.sampler(8), 8);
+  Loader<IndexedDataset<CodedDataset>> loader_ =
+      handler_.loader(handler_.wrap(CodedDataset(kSize)), 8);
 };
 
 TEST_F(Epochs, AdvanceAfterACompletePassAndEndAfterTheLast) {
@@ -135,15 +134,12 @@ TEST_F(Epochs, AdvanceAfterACompletePassAndEndAfterTheLast) {
   }
   EXPECT_DOUBLE_EQ(handler_.progress(), 1.0);
   EXPECT_EQ(handler_.num_batches(8), 0);
-  EXPECT_THROW(loader_->begin(), std::out_of_range);
+  EXPECT_THROW(loader_.begin(), std::out_of_range);
 }
 
 TEST_F(Epochs, DoNotAdvanceBeforeABatchWasTrainedOn) {
-  loader_->begin();
-  const std::vector<std::int64_t> first = (*loader_->begin()).sample_indices;
-  EXPECT_EQ((*loader_->begin()).sample_indices, first);
-  for (auto& batch : *loader_) EXPECT_EQ(batch.ticket->pass, 4);  // a whole pass without update
-  EXPECT_EQ((*loader_->begin()).sample_indices, first);
+  const std::vector<SampleIndex> first = loader_.begin()->sample_indices;
+  EXPECT_EQ(loader_.begin()->sample_indices, first);
   EXPECT_EQ(handler_.epoch(), 0);
   EXPECT_EQ(handler_.pruner().num_observations(), 0);
 }
@@ -193,13 +189,13 @@ TEST(Handler, ProgressGrowsWithEveryUpdateAndReachesOneWithDropLast) {
     }
   }
   EXPECT_DOUBLE_EQ(last, 1.0);
-  EXPECT_EQ(logged.handler.missed_updates(), 0);
+  EXPECT_EQ(logged.handler.last_pass().num_missed, 0);
 }
 
 TEST(Handler, ALoopWithoutLibTorchsLoaderUpdatesByIndices) {
   Handler handler(options_for(30, 2));
   for (int epoch = 0; epoch < 2; ++epoch) {
-    Sampler sampler = handler.sampler();
+    Sampler sampler = handler.sampler(7);
     sampler.reset();
     while (auto batch = sampler.next(7)) {
       const std::vector<SampleIndex> indices(batch->begin(), batch->end());
@@ -208,11 +204,11 @@ TEST(Handler, ALoopWithoutLibTorchsLoaderUpdatesByIndices) {
     EXPECT_EQ(handler.epoch(), epoch);
     EXPECT_EQ(handler.pruner().position(), handler.pruner().plan()->size());
   }
-  EXPECT_EQ(handler.missed_updates(), 0);
+  EXPECT_EQ(handler.last_pass().num_missed, 0);
 }
 
 // One training run of a model of one number; returns everything it saw.
-class Resume : public ::testing::TestWithParam<std::size_t> {
+class Resume : public ::testing::TestWithParam<std::tuple<Booking, std::size_t>> {
  protected:
   static constexpr std::size_t kSize = 200;
   static constexpr std::uint64_t kEpochs = 4;
@@ -221,83 +217,62 @@ class Resume : public ::testing::TestWithParam<std::size_t> {
     std::vector<double> losses;
   };
   // Trains until `stop` updates were made in all, or to the end.
-  static void train(Handler& handler, std::size_t workers, std::size_t stop, Trace& trace) {
+  static void train(Handler& handler, std::size_t stop, Trace& trace) {
+    const auto [booking, workers] = GetParam();
     const auto options = DataLoaderOptions(16).workers(workers);
-    auto loader = torch::data::make_data_loader(handler.wrap(CodedDataset(kSize)),
-                                                handler.sampler(options), options);
+    auto dataset = handler.wrap(CodedDataset(kSize));
+    if (booking == Booking::by_delivery) {
+      auto loader = handler.loader(std::move(dataset), options);
+      train(handler, loader, stop, trace);
+    } else {
+      auto loader =
+          torch::data::make_data_loader(std::move(dataset), handler.sampler(options), options);
+      train(handler, *loader, stop, trace);
+    }
+  }
+  template <typename Batches>
+  static void train(Handler& handler, Batches& batches, std::size_t stop, Trace& trace) {
     while (handler.progress() < 1.0) {
-      for (auto& batch : *loader) {
+      for (auto& batch : batches) {
         if (trace.batches.size() == stop) return;
         const torch::Tensor loss = handler.update(batch.losses.mean() / 100);
         trace.batches.push_back(batch.sample_indices);
-        trace.losses.push_back(loss.item<double>());
+        trace.losses.push_back(loss.template item<double>());
       }
     }
   }
 };
 
 TEST_P(Resume, GoesOnExactlyAfterASaveAtAnyBatch) {
-  const std::size_t workers = GetParam();
   Trace whole;
   Handler reference(options_for(kSize, kEpochs));
-  train(reference, workers, 100'000, whole);
+  train(reference, 100'000, whole);
   ASSERT_GT(whole.batches.size(), 30);
   const tamis::test::ScratchFolder folder;
   for (std::size_t stop = 0; stop <= whole.batches.size(); stop += 3) {
     Trace trace;
     {
       Handler handler(options_for(kSize, kEpochs));
-      train(handler, workers, stop, trace);
+      train(handler, stop, trace);
       handler.save(folder / "state");
     }
     Handler handler(options_for(kSize, kEpochs));
     handler.load(folder / "state");
-    train(handler, workers, 100'000, trace);
+    train(handler, 100'000, trace);
     EXPECT_EQ(trace.batches, whole.batches) << "stopped after " << stop;
     EXPECT_EQ(trace.losses, whole.losses) << "stopped after " << stop;
     EXPECT_EQ(handler.pruner().scores(), reference.pruner().scores());
   }
 }
 
-// A loop that leaves out the last batch of every epoch, for instance because it is smaller.
-TEST_P(Resume, GoesOnExactlyAfterASaveBehindASkippedLastBatch) {
-  const auto options = DataLoaderOptions(16).workers(GetParam());
-  const auto train = [&](Handler& handler, std::uint64_t num_epochs, Trace& trace) {
-    auto loader = torch::data::make_data_loader(handler.wrap(CodedDataset(kSize)),
-                                                handler.sampler(options), options);
-    std::uint64_t passes = 0;
-    while (handler.progress() < static_cast<double>(num_epochs) / kEpochs) {
-      EXPECT_LE(++passes, num_epochs + 1) << "an epoch was repeated";
-      for (auto& batch : *loader) {
-        if (batch.sample_indices.size() < 16) continue;
-        handler.update(batch.losses.mean());
-        trace.batches.push_back(batch.sample_indices);
-      }
-    }
-  };
-  Trace whole;
-  Handler reference(options_for(kSize, kEpochs));
-  train(reference, kEpochs, whole);
-  const tamis::test::ScratchFolder folder;
-  for (std::uint64_t stop = 1; stop < kEpochs; ++stop) {
-    Trace trace;
-    Handler first(options_for(kSize, kEpochs));
-    train(first, stop, trace);
-    first.save(folder / "state");
-    EXPECT_DOUBLE_EQ(first.progress(), static_cast<double>(stop) / kEpochs);  // as before
-    Handler second(options_for(kSize, kEpochs));
-    second.load(folder / "state");
-    train(second, kEpochs, trace);
-    EXPECT_EQ(trace.batches, whole.batches) << "stopped after epoch " << stop;
-    EXPECT_EQ(second.pruner().scores(), reference.pruner().scores());
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Workers, Resume, ::testing::Values(0, 1, 4));
+INSTANTIATE_TEST_SUITE_P(Ways, Resume,
+                         ::testing::Combine(::testing::Values(Booking::by_delivery,
+                                                              Booking::in_order),
+                                            ::testing::Values(0, 1, 4)));
 
 TEST(Sampler, SavesAndLoadsThroughLibTorchsArchives) {
   const auto train = [](Handler& handler, std::size_t batches) {
-    Sampler sampler = handler.sampler();
+    Sampler sampler = handler.sampler(10);
     sampler.reset();
     for (std::size_t k = 0; k < batches; ++k) {
       const auto batch = sampler.next(10);
@@ -310,14 +285,14 @@ TEST(Sampler, SavesAndLoadsThroughLibTorchsArchives) {
   train(first, 10);
   train(first, 4);
   torch::serialize::OutputArchive out;
-  first.sampler().save(out);
+  first.sampler(10).save(out);
   std::stringstream stream;
   out.save_to(stream);
 
   Handler second(options_for(100, 3));
   torch::serialize::InputArchive in;
   in.load_from(stream);
-  Sampler sampler = second.sampler();
+  Sampler sampler = second.sampler(10);
   sampler.load(in);
   EXPECT_EQ(second.epoch(), 1);
   EXPECT_EQ(second.pruner().position(), 40);
@@ -328,13 +303,13 @@ TEST(Sampler, SavesAndLoadsThroughLibTorchsArchives) {
 TEST(Sampler, RefusesAnArchiveOfAnotherRunAndKeepsItsState) {
   Handler other(options_for(99, 3));
   torch::serialize::OutputArchive out;
-  other.sampler().save(out);
+  other.sampler(10).save(out);
   std::stringstream stream;
   out.save_to(stream);
   torch::serialize::InputArchive in;
   in.load_from(stream);
   Handler handler(options_for(100, 3));
-  Sampler sampler = handler.sampler();
+  Sampler sampler = handler.sampler(10);
   sampler.reset();
   EXPECT_THROW(sampler.load(in), std::runtime_error);
   EXPECT_EQ(drain(sampler, 10).size(), 100);

@@ -21,7 +21,7 @@ using ::testing::ThrowsMessage;
 class Update : public ::testing::Test {
  protected:
   Update() {
-    Sampler sampler = handler_.sampler();
+    Sampler sampler = handler_.sampler(20);
     sampler.reset();
     sampler.next(20);
     std::vector<SampleIndex> all(20);
@@ -49,7 +49,7 @@ class Update : public ::testing::Test {
 TEST_F(Update, ThePlanIsAsTheTestsAssume) {
   ASSERT_EQ(easy_.size(), 5);
   ASSERT_EQ(hard_.size(), 10);
-  EXPECT_EQ(handler_.pruner().plan()->weight(static_cast<std::size_t>(easy_[0])), 2.0F);
+  EXPECT_EQ(handler_.pruner().plan()->weight_of(easy_[0]), 2.0F);
 }
 
 TEST_F(Update, AScalarIsMultipliedByTheMeanWeightOfItsBatch) {
@@ -70,7 +70,7 @@ TEST_F(Update, LossesOfSamplesAreWeightedOneByOne) {
   EXPECT_DOUBLE_EQ(result.item<double>(), (2 * 1.0 + 2 * 2.0 + 3.0 + 4.0 + 5.0) / 5);
 }
 
-TEST_F(Update, BooksTheLossItWasGivenNotTheOneItReturns) {
+TEST_F(Update, ObservesTheLossItWasGivenNotTheOneItReturns) {
   handler_.update(torch::tensor(3.0), easy_);
   for (const SampleIndex index : easy_) {
     EXPECT_FLOAT_EQ(handler_.pruner().scores()[static_cast<std::size_t>(index)], 3.0F);
@@ -143,7 +143,7 @@ TEST_F(Update, KeepsTheTypeOfTheLoss) {
   }
 }
 
-TEST_F(Update, ANonFiniteLossIsReturnedButNotBooked) {
+TEST_F(Update, ANonFiniteLossIsReturnedButNotObserved) {
   const auto before = handler_.pruner().scores();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_TRUE(std::isnan(handler_.update(torch::tensor(nan), mixed()).item<double>()));

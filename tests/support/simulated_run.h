@@ -24,8 +24,8 @@ inline float simulated_loss(std::uint32_t index, std::uint64_t epoch) {
   return static_cast<float>(0.01 + own + 0.05 * unit((epoch << 32U) + index));
 }
 
-// One step of this rank at position(): the mean loss of its batch, or one loss per sample if the
-// score needs that. The loss of every 13th step is not a number.
+// One step of this rank at position(): one loss per sample with one process or if the score needs
+// that, otherwise the mean loss of the batch. The loss of every 13th step is not a number.
 inline void simulate_step(Pruner& pruner, std::size_t batch_size) {
   const EpochPlan& plan = *pruner.plan();
   const std::size_t begin = pruner.position();
@@ -37,7 +37,7 @@ inline void simulate_step(Pruner& pruner, std::size_t batch_size) {
     sum += static_cast<double>(losses.back());
   }
   const bool is_bad = (begin / batch_size) % 13 == 12;
-  if (pruner.scorer().needs() == LossKind::sample_losses) {
+  if (pruner.communicator() == nullptr || pruner.scorer().needs() == LossKind::sample_losses) {
     if (is_bad) losses[0] = std::numeric_limits<float>::quiet_NaN();
     pruner.observe(begin, losses);
   } else {

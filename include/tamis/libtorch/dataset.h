@@ -3,9 +3,8 @@
 
 #include <torch/data/datasets/base.h>
 
-#include <memory>
+#include <cstddef>
 #include <optional>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -13,29 +12,6 @@
 #include "tamis/types.h"
 
 namespace tamis::libtorch {
-
-namespace detail {
-
-class BatchTracker;
-
-// One batch while a data set makes it. Any thread. If it goes without finish(), because the data
-// set threw, the batch counts as never handed out.
-class BatchInProgress {
- public:
-  BatchInProgress(std::shared_ptr<BatchTracker> tracker, std::vector<SampleIndex> indices);
-  BatchInProgress(const BatchInProgress&) = delete;
-  BatchInProgress& operator=(const BatchInProgress&) = delete;
-  ~BatchInProgress();
-
-  BatchOrigin finish();
-
- private:
-  std::shared_ptr<BatchTracker> tracker_;
-  std::vector<SampleIndex> indices_;
-  std::shared_ptr<const BatchTicket> ticket_;
-};
-
-}  // namespace detail
 
 // Any stateless data set of LibTorch, with Indexed batches. Made by Handler::wrap; wrap last, after
 // all maps. Copying copies the wrapped data set, which is what the loader does for each worker.
@@ -51,16 +27,11 @@ class IndexedDataset final
   using BatchType = Indexed<typename Dataset::BatchType>;
   using BatchRequestType = typename Dataset::BatchRequestType;
 
-  IndexedDataset(Dataset dataset, std::shared_ptr<detail::BatchTracker> tracker)
-      : dataset_(std::move(dataset)), tracker_(std::move(tracker)) {}
+  explicit IndexedDataset(Dataset dataset) : dataset_(std::move(dataset)) {}
 
   BatchType get_batch(BatchRequestType request) override {
-    std::vector<SampleIndex> indices;
-    indices.reserve(request.size());
-    for (const auto index : request) indices.push_back(static_cast<SampleIndex>(index));
-    detail::BatchInProgress progress(tracker_, std::move(indices));
-    auto batch = dataset_.get_batch(std::move(request));
-    return {std::move(batch), progress.finish()};
+    std::vector<SampleIndex> indices(request.begin(), request.end());
+    return {dataset_.get_batch(std::move(request)), std::move(indices)};
   }
 
   std::optional<std::size_t> size() const override { return dataset_.size(); }
@@ -70,7 +41,6 @@ class IndexedDataset final
 
  private:
   Dataset dataset_;
-  std::shared_ptr<detail::BatchTracker> tracker_;
 };
 
 }  // namespace tamis::libtorch

@@ -10,11 +10,14 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "tamis/libtorch/dataset.h"
 #include "tamis/libtorch/indexed.h"
+#include "tamis/libtorch/loader.h"
 #include "tamis/libtorch/sampler.h"
+#include "tamis/loss_book.h"
 #include "tamis/pruner.h"
 
 namespace tamis::libtorch {
@@ -22,94 +25,116 @@ namespace tamis::libtorch {
 // Three lines in a training loop:
 //
 //   tamis::libtorch::Handler handler({.num_samples = n, .num_epochs = 30});
-//   auto loader = torch::data::make_data_loader(handler.wrap(dataset), handler.sampler(options),
-//                                               options);
-//   ...
-//   loss = handler.update(loss);   // or handler.update(loss, batch)
-//   loss.backward();
+//   auto loader = handler.loader(dataset, options);
+//   for (auto& batch : loader) {
+//     ...
+//     loss = handler.update(loss);
+//     loss.backward();
 //
-// Everything is called from the thread that runs the training loop.
+// Which batch a loss belongs to is known in one of three ways:
+//   by delivery  the loader is handler.loader(dataset, options): the batch that it handed out last.
+//   by ids       update(loss, batch) with a batch of handler.wrap(dataset), or with indices. Right
+//                in every loop and with every loader: one that fetches ahead, skips, or splits.
+//   in order     the loader is torch's, with handler.sampler(options): the k-th update(loss) of a
+//                pass belongs to its k-th batch. Losses are kept back until the pass ends, and
+//                dropped with a warning if updates and batches did not alternate.
+//
+// With several ranks, each has a handler with the same options and a communicator, walks over the
+// same number of batches, and makes the calls marked "collective". Everything is called from the
+// thread that runs the training loop.
 class Handler {
  public:
-  // Throws std::invalid_argument if an option is out of range.
-  explicit Handler(const PrunerOptions& options);
+  // Collective. Throws as Pruner's constructor does.
+  explicit Handler(const PrunerOptions& options,
+                   std::shared_ptr<Communicator> communicator = nullptr);
   explicit Handler(Pruner pruner);
+
+  // A loader of batches of the data set, whose samples come from the plan. Throws
+  // std::invalid_argument if the data set does not have num_samples samples, if several workers do
+  // not enforce the order, or if batch_size does not divide homogeneous_batch_size.
+  template <typename Dataset>
+  Loader<Dataset> loader(Dataset dataset, const torch::data::DataLoaderOptions& options) {
+    check_size(dataset);
+    return {std::move(dataset), state_, shape_of(options, Booking::by_delivery), options};
+  }
+
+  // The sampler for torch::data::make_data_loader, which must get the same options. With several
+  // workers that do not enforce the order, update needs the batch. Throws std::invalid_argument if
+  // batch_size does not divide homogeneous_batch_size.
+  Sampler sampler(const torch::data::DataLoaderOptions& options) {
+    return {state_, shape_of(options, Booking::in_order)};
+  }
 
   // The data set with batches that know their samples; wrap last, after all maps. Throws
   // std::invalid_argument if it does not have num_samples samples.
   template <typename Dataset>
   IndexedDataset<Dataset> wrap(Dataset dataset) const {
-    if (const auto size = dataset.size()) check_dataset_size(*size);
-    return {std::move(dataset), tracker()};
+    check_size(dataset);
+    return IndexedDataset<Dataset>(std::move(dataset));
   }
 
-  // The sampler for make_data_loader. `options` must be those that the loader gets; with them,
-  // update(loss) knows its batch.
-  Sampler sampler(const torch::data::DataLoaderOptions& options) const;
-  // For loops that do not use LibTorch's loader; update then needs the indices.
-  Sampler sampler() const;
-
-  // Books a loss on its batch and returns the loss to call backward on. `loss` is the mean loss of
-  // the batch (a scalar), or one loss per sample (1-D, in the order of the batch). Returns the loss
-  // times the mean weight of the batch, or the mean of the losses times their weights; a scalar
-  // whose weight is 1 is returned as it is. Never changes `loss`. Reads the value of the loss, so
-  // it waits for a GPU.
-  //
-  // Without a batch: the loss belongs to the batch that the loader handed out last, or, if the loop
-  // fetches ahead, to the oldest one that it still holds; how far it fetches ahead is found out at
-  // the first update of a pass and must stay the same within it. The batch object must live until
-  // its update. Batches without an update are left out and counted (missed_updates). Throws
-  // std::invalid_argument if the batch cannot be told: the loader is unordered with several
-  // workers, the batch is gone, or it had its update already.
+  // Gives the loss of a batch to the pruner and returns the loss to call backward on. `loss` is the
+  // mean loss of the batch (a scalar), or one loss per sample (1-D, in the order of the batch).
+  // Returns the loss times the mean weight of the batch, or the mean of the losses times their
+  // weights; a scalar whose weight is 1 is returned as it is. Never changes `loss`. Reads the value
+  // of the loss, so it waits for a GPU. Throws std::logic_error, with the cure, if it cannot be
+  // known which batch is meant, and std::invalid_argument for a loss of another shape or type.
   torch::Tensor update(const torch::Tensor& loss);
-
-  // With a batch: right for every loader and every loop. May be called several times for one batch.
-  // Throws std::invalid_argument if the batch belongs to a pass that has ended.
+  // The same for these samples of the data set; may be called several times for one batch, also for
+  // parts of it. A tensor must be int64 and 1-D.
+  torch::Tensor update(const torch::Tensor& loss, std::span<const SampleIndex> indices);
+  torch::Tensor update(const torch::Tensor& loss, const torch::Tensor& indices);
   template <typename Batch>
   torch::Tensor update(const torch::Tensor& loss, const Indexed<Batch>& batch) {
-    return update_origin(loss, batch);
+    return update(loss, std::span<const SampleIndex>(batch.sample_indices));
   }
-  // With indices of samples, for example of a part of a batch; a tensor must be int64 and 1-D.
-  torch::Tensor update(const torch::Tensor& loss, const torch::Tensor& indices);
-  torch::Tensor update(const torch::Tensor& loss, std::span<const SampleIndex> indices);
 
-  // Batches that were handed out, in all passes so far, and never got an update.
-  std::size_t missed_updates() const;
-  // Called when such batches are found: how many, and in which epoch. The default does nothing.
-  void on_missed_updates(std::function<void(std::size_t count, std::uint64_t epoch)> callback);
+  // Ends the running pass, if there is one. The next pass, set_epoch and, in order, the last update
+  // of an epoch do it by themselves; call it to look at the scores after a loop that was left
+  // early.
+  void end_pass();
+  // How the last pass that has ended went.
+  const PassSummary& last_pass() const;
+  // Gets the text about a pass in which losses were dropped or batches had no update. The default
+  // is torch's warning; an empty function is silence.
+  void on_warning(std::function<void(const std::string& text)> callback);
 
   // Epoch of the running plan; 0 before the first pass.
   std::uint64_t epoch() const;
-  // Makes `epoch` the running one; it ends the pass. The next pass goes on in it where it stopped,
-  // or at its beginning if it is another epoch than before or complete. Not needed for plain loops.
+  // Collective. Makes `epoch` the running one; it ends the pass. The next pass goes on in it where
+  // it stopped, or at its beginning if it is another epoch than before or complete. Not needed for
+  // plain loops.
   void set_epoch(std::uint64_t epoch);
 
   // How many batches are still to come in the running epoch or, if that one is complete, in the
-  // next one (0 after the last).
+  // next one (0 after the last). Collective where Pruner::preview is.
   std::size_t num_batches(std::size_t batch_size, bool drop_last = false) const;
 
   // Share of the run that is done, in [0, 1]; for learning-rate schedules.
   double progress() const { return pruner().progress(); }
   const Pruner& pruner() const;
 
-  // Records every update from now on, for `tamis analyze` and `tamis replay`; see Pruner::record.
-  // A resumed run calls load() first. Own losses are recorded where update() gets one per sample.
+  // Collective. Records every update from now on, for `tamis analyze` and `tamis replay`; see
+  // Pruner::record. A resumed run calls load() first.
   void record(const std::filesystem::path& folder, const RecorderOptions& options = {});
   // Null unless record() was called. Its record_true_losses() keeps what an evaluation has found.
-  Recorder* recorder() const;
+  Recorder* recorder();
 
-  // State of the run; in the middle of an epoch too: the next pass then goes on at the first batch
-  // that had no update. Saving is exact with ordered loaders; with unordered ones the few batches
-  // that were overtaken may be repeated. load ends the pass; see Pruner::save and Pruner::load.
-  void save(const std::filesystem::path& path) const;
+  // Collective. State of the run; in the middle of an epoch too: the next pass then goes on after
+  // the last batch that had its update. load ends the pass; see Pruner::save and Pruner::load.
+  void save(const std::filesystem::path& path);
   void load(const std::filesystem::path& path);
 
  private:
-  void check_dataset_size(std::size_t size) const;
-  std::shared_ptr<detail::BatchTracker> tracker() const;
-  torch::Tensor update_origin(const torch::Tensor& loss, const BatchOrigin& origin);
+  template <typename Dataset>
+  void check_size(const Dataset& dataset) const {
+    if (const auto size = dataset.size()) check_size(*size);
+  }
+  void check_size(std::size_t size) const;
+  detail::LoaderShape shape_of(const torch::data::DataLoaderOptions& options,
+                               Booking booking) const;
 
-  std::shared_ptr<detail::TrainingState> state_;
+  std::shared_ptr<detail::HandlerState> state_;
 };
 
 }  // namespace tamis::libtorch

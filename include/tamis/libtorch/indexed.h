@@ -4,8 +4,6 @@
 #include <torch/data/example.h>
 
 #include <cstddef>
-#include <cstdint>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -15,28 +13,17 @@
 
 namespace tamis::libtorch {
 
-// Stands for one batch of one pass over the data. A batch is held by the user as long as somebody
-// owns its ticket.
-struct BatchTicket {
-  std::uint64_t pass = 0;
-  std::size_t number = 0;  // from 0 in each pass
-};
-
-// What a wrapped data set adds to its batches.
-struct BatchOrigin {
-  std::vector<SampleIndex> sample_indices;
-  std::shared_ptr<const BatchTicket> ticket;  // null if no sampler of the handler asked for it
-};
-
-// The user's own batch with its origin. It is a Batch, so code written for Batch works unchanged;
-// structured bindings work where Batch is a torch::data::Example.
+// The user's own batch with its samples, in the order of the batch. It is a Batch, so code written
+// for Batch works unchanged; structured bindings work where Batch is a torch::data::Example.
 template <typename Batch>
-struct Indexed : Batch, BatchOrigin {
+struct Indexed : Batch {
   static_assert(std::is_class_v<Batch> && !std::is_final_v<Batch>,
                 "the data set's batches must be of a class type that can be derived from");
 
-  Indexed(Batch batch, BatchOrigin origin)
-      : Batch(std::move(batch)), BatchOrigin(std::move(origin)) {}
+  Indexed(Batch batch, std::vector<SampleIndex> indices)
+      : Batch(std::move(batch)), sample_indices(std::move(indices)) {}
+
+  std::vector<SampleIndex> sample_indices;
 };
 
 template <std::size_t I, typename Data, typename Target>

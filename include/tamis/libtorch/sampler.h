@@ -9,19 +9,20 @@
 #include <optional>
 #include <vector>
 
+#include "tamis/loss_book.h"
+
 namespace tamis::libtorch {
 
 namespace detail {
 
-class TrainingState;
+class HandlerState;
 
-// The part of the loader's options that decides which batch a loss belongs to.
+// What a sampler has to know of the loader that it draws for.
 struct LoaderShape {
   std::size_t batch_size = 1;
-  std::size_t workers = 0;
-  std::size_t max_jobs = 0;
-  bool ordered = true;
   bool drop_last = false;
+  bool is_ordered = true;  // batches come in the order of the sampler
+  Booking booking = Booking::in_order;
 };
 
 }  // namespace detail
@@ -31,18 +32,17 @@ struct LoaderShape {
 // batches.
 class Sampler final : public torch::data::samplers::Sampler<> {
  public:
-  Sampler(std::shared_ptr<detail::TrainingState> state, std::optional<detail::LoaderShape> shape);
+  Sampler(std::shared_ptr<detail::HandlerState> state, const detail::LoaderShape& shape);
 
   // Starts a pass; the loader's begin() calls it. The pass goes on where the running epoch stopped
-  // (Handler::progress), or is the next epoch if the running one is complete. Throws
-  // std::out_of_range after the last epoch, and std::invalid_argument if `new_size` is not the size
-  // of the data set.
+  // (Handler::progress), or is the next epoch if the running one is complete; with several ranks
+  // the latter is collective. Throws std::out_of_range after the last epoch, and
+  // std::invalid_argument if `new_size` is not the size of the data set.
   void reset(std::optional<std::size_t> new_size = {}) override;
 
   // The next samples of the pass; nothing at its end. Starts a pass if there is none. Throws
-  // std::invalid_argument if the loader does not match the options given to Handler::sampler, if
-  // another sampler of the same handler has been reset, or if homogeneous batches are of another
-  // size.
+  // std::invalid_argument if batch_size is not the one given to Handler::sampler, and
+  // std::logic_error if the pass has ended: another one was started, or set_epoch or load called.
   std::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
 
   // The whole state of the run, as Handler::save. load throws std::runtime_error and keeps the
@@ -51,9 +51,8 @@ class Sampler final : public torch::data::samplers::Sampler<> {
   void load(torch::serialize::InputArchive& archive) override;
 
  private:
-  std::shared_ptr<detail::TrainingState> state_;
-  std::optional<detail::LoaderShape> shape_;
-  std::size_t homogeneous_batch_size_;
+  std::shared_ptr<detail::HandlerState> state_;
+  detail::LoaderShape shape_;
   std::uint64_t pass_ = 0;  // 0: none yet
 };
 

@@ -132,21 +132,14 @@ std::size_t LossBook::next_number() const {
   return pass_.batches.size() - 1;
 }
 
-PlannedBatch LossBook::next_batch() const {
-  const std::size_t number = next_number();
-  if (number >= pass_.batches.size()) {
+PlannedBatch LossBook::next_batch() {
+  try {
+    const std::size_t number = next_number();
+    if (number < pass_.batches.size()) return pass_.batches[number];
     throw std::logic_error(concat("update: call ", number + 1, " of a pass that has had ", number,
                                   " batches; ", kCure));
-  }
-  return pass_.batches[number];
-}
-
-// In order, an update without a batch breaks the pass even if the caller catches the error.
-PlannedBatch LossBook::claim_batch() {
-  try {
-    return next_batch();
   } catch (const std::logic_error&) {
-    pass_.is_broken = pass_.is_open;
+    pass_.is_broken = pass_.is_open;  // even if the caller catches the error
     throw;
   }
 }
@@ -171,7 +164,7 @@ void LossBook::finish_update() {
 }
 
 PlannedBatch LossBook::update(double mean_loss) {
-  const PlannedBatch batch = claim_batch();
+  const PlannedBatch batch = next_batch();
   if (pass_.booking == Booking::in_order) {
     pruner_->check_observation(batch.count, LossKind::mean_loss);
     pass_.num_losses.push_back(0);
@@ -184,7 +177,7 @@ PlannedBatch LossBook::update(double mean_loss) {
 }
 
 PlannedBatch LossBook::update(std::span<const float> losses) {
-  const PlannedBatch batch = claim_batch();
+  const PlannedBatch batch = next_batch();
   if (losses.size() != batch.count) {
     throw std::invalid_argument(concat("update: the batch has ", batch.count,
                                        " samples, so there must be as many losses, got ",

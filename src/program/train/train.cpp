@@ -112,7 +112,7 @@ std::string introduction(training::Trainer& trainer) {
   }
   if (!trainer.team().is_alone()) {
     facts.add("processes", fmt::format("{}, scores {}", trainer.team().size(),
-                                       to_text(trainer.pruner().distribution().layout)));
+                                       to_text(trainer.pruner().layout())));
   }
   facts.add("folder", trainer.folder().path().string());
   return facts.text() + "\n";

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <stdexcept>
+#include <vector>
 
 #include "base/check.h"
 
@@ -27,7 +28,7 @@ struct Transform {
   bool flip = false;
 };
 
-Transform draw(const Augmentation& options, std::uint64_t epoch, std::size_t index) {
+Transform draw(const Augmentation& options, std::uint64_t epoch, std::uint64_t index) {
   constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15U;
   const std::uint64_t bits =
       mix(mix(mix(options.seed + kGolden) + epoch + kGolden) + index + kGolden);
@@ -82,10 +83,10 @@ void copy_image(const std::uint8_t* from, float* to, const Shape& shape, const L
   }
 }
 
-Batch make(const Dataset& data, std::span<const std::size_t> indices,
+Batch make(const Dataset& data, std::span<const SampleIndex> indices,
            const Augmentation* augmentation, std::uint64_t epoch) {
-  for (const std::size_t index : indices) {
-    if (index >= data.size()) {
+  for (const SampleIndex index : indices) {
+    if (index < 0 || static_cast<std::size_t>(index) >= data.size()) {
       throw std::out_of_range(
           detail::concat("make_batch: index must be in [0, ", data.size(), "), got ", index));
     }
@@ -102,11 +103,11 @@ Batch make(const Dataset& data, std::span<const std::size_t> indices,
   constexpr std::int64_t kGrain = 32;  // images for which another thread is worth waking
   at::parallel_for(0, count, kGrain, [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t i = first; i < last; ++i) {
-      const std::size_t index = indices[static_cast<std::size_t>(i)];
+      const SampleIndex index = indices[static_cast<std::size_t>(i)];
       const Transform transform =
-          augmentation != nullptr ? draw(*augmentation, epoch, index) : Transform{};
-      copy_image(from + static_cast<std::int64_t>(index) * shape.size(), to + i * shape.size(),
-                 shape, lookup, transform);
+          augmentation != nullptr ? draw(*augmentation, epoch, static_cast<std::uint64_t>(index))
+                                  : Transform{};
+      copy_image(from + index * shape.size(), to + i * shape.size(), shape, lookup, transform);
       targets[i] = labels[index];
     }
   });
@@ -115,30 +116,15 @@ Batch make(const Dataset& data, std::span<const std::size_t> indices,
 
 }  // namespace
 
-Batch make_batch(const Dataset& data, std::span<const std::size_t> indices) {
+Batch make_batch(const Dataset& data, std::span<const SampleIndex> indices) {
   return make(data, indices, nullptr, 0);
 }
 
-Batch make_batch(const Dataset& data, std::span<const std::size_t> indices,
+Batch make_batch(const Dataset& data, std::span<const SampleIndex> indices,
                  const Augmentation& augmentation, std::uint64_t epoch) {
   detail::require(augmentation.padding >= 0, "make_batch", "padding", "at least 0",
                   augmentation.padding);
   return make(data, indices, &augmentation, epoch);
-}
-
-ImageBatches::ImageBatches(Dataset data, std::optional<Augmentation> augmentation)
-    : data_(std::move(data)),
-      augmentation_(augmentation),
-      epoch_(std::make_shared<std::atomic<std::uint64_t>>(0)) {
-  if (augmentation_) {
-    detail::require(augmentation_->padding >= 0, "ImageBatches", "padding", "at least 0",
-                    augmentation_->padding);
-  }
-}
-
-Batch ImageBatches::get_batch(c10::ArrayRef<std::size_t> indices) {
-  const std::span<const std::size_t> span(indices.data(), indices.size());
-  return make(data_, span, augmentation_ ? &*augmentation_ : nullptr, *epoch_);
 }
 
 }  // namespace tamis::training

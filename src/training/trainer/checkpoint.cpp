@@ -120,7 +120,7 @@ CheckpointState restore(const fs::path& folder, const Json& index, const Checkpo
   const fs::path model = folder / index.at("model").get<std::string>();
   const fs::path pruner = folder / index.at("pruner").get<std::string>();
   std::vector<char> bytes;
-  detail::together(parts.pruner.communicator(), [&] {
+  detail::together(parts.communicator, [&] {
     bytes = read_bytes(model);
     if (checksum(bytes) != index.at("model_crc32c").get<std::uint32_t>()) {
       throw std::runtime_error(
@@ -142,7 +142,7 @@ CheckpointState restore(const fs::path& folder, const Json& index, const Checkpo
 
 void save_checkpoint(const fs::path& folder, const CheckpointParts& parts,
                      const CheckpointState& state, bool is_final) {
-  Communicator& communicator = parts.pruner.communicator();
+  Communicator& communicator = parts.communicator;
   const bool writes = communicator.rank() == 0;
   FileNames names;
   std::vector<char> bytes;
@@ -163,7 +163,7 @@ void save_checkpoint(const fs::path& folder, const CheckpointParts& parts,
 std::optional<CheckpointState> load_checkpoint(const fs::path& folder,
                                                const CheckpointParts& parts) {
   const bool is_there = fs::exists(folder / kIndex);
-  detail::require_same(parts.pruner.communicator(), is_there ? "a checkpoint" : "no checkpoint");
+  detail::require_same(parts.communicator, is_there ? "a checkpoint" : "no checkpoint");
   if (!is_there) return std::nullopt;
   const Json index = runs::read_json(folder / kIndex);
   try {

@@ -9,7 +9,8 @@
 #include <optional>
 
 #include "runs/epoch_metrics.h"
-#include "tamis/distributed_pruner.h"
+#include "tamis/communicator.h"
+#include "tamis/pruner.h"
 #include "training/trainer/running_epoch.h"
 
 namespace tamis::training {
@@ -18,7 +19,8 @@ namespace tamis::training {
 struct CheckpointParts {
   torch::nn::Module& model;
   torch::optim::Optimizer& optimizer;
-  DistributedPruner& pruner;
+  Pruner& pruner;
+  Communicator& communicator;  // of the processes of the run
 };
 
 // Where the run stands.

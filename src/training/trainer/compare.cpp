@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -40,8 +41,8 @@ void warm_up(const RunConfig& config, const Dataset& data) {
                                                     .width = data.width(),
                                                     .num_classes = data.num_classes,
                                                     .width_factor = config.model.width});
-  std::vector<std::size_t> indices(std::min<std::size_t>(config.training.batch_size, data.size()));
-  for (std::size_t k = 0; k < indices.size(); ++k) indices[k] = k;
+  std::vector<SampleIndex> indices(std::min<std::size_t>(config.training.batch_size, data.size()));
+  std::iota(indices.begin(), indices.end(), SampleIndex{0});
   const Batch batch = make_batch(data, indices);
   for (int repeat = 0; repeat < 3; ++repeat) {
     torch::nn::functional::cross_entropy(model->forward(batch.data), batch.target).backward();

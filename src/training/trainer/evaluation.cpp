@@ -22,11 +22,11 @@ std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const Stop
   model.eval();
   double loss_sum = 0.0;
   std::int64_t num_correct = 0;
-  std::vector<std::size_t> indices;
+  std::vector<SampleIndex> indices;
   for (std::size_t begin = 0; begin < data.size(); begin += kBatchSize) {
     if (stop && stop()) return std::nullopt;
     indices.resize(std::min(kBatchSize, data.size() - begin));
-    std::iota(indices.begin(), indices.end(), begin);
+    std::iota(indices.begin(), indices.end(), static_cast<SampleIndex>(begin));
     const Batch batch = make_batch(data, indices);
     const torch::Tensor logits = model.forward(batch.data);
     loss_sum += torch::nn::functional::cross_entropy(
@@ -53,7 +53,7 @@ std::optional<std::vector<float>> evaluate_samples(Model& model, const Dataset& 
   for (; !samples.empty(); samples = samples.subspan(std::min(kBatchSize, samples.size()))) {
     if (stop && stop()) return std::nullopt;
     const auto part = samples.first(std::min(kBatchSize, samples.size()));
-    const Batch batch = make_batch(data, std::vector<std::size_t>(part.begin(), part.end()));
+    const Batch batch = make_batch(data, std::vector<SampleIndex>(part.begin(), part.end()));
     const torch::Tensor some =
         torch::nn::functional::cross_entropy(model.forward(batch.data), batch.target, options)
             .contiguous();

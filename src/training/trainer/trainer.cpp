@@ -40,21 +40,21 @@ std::vector<std::int32_t> labels_of(const Dataset& data) {
   return {begin, begin + labels.numel()};
 }
 
-DistributedPruner make_pruner(const RunConfig& config, const Dataset& data, const Team& team,
-                              Layout layout) {
+Pruner make_pruner(const RunConfig& config, const Dataset& data, const Team& team, Layout layout) {
   const Method& method = config.method;
-  return {{.num_samples = data.size(),
-           .num_epochs = config.training.epochs,
-           .policy = method.policy,
-           .score = method.score,
-           .delta = method.delta,
-           .seed = config.training.seed,
-           .homogeneous_batch_size = method.homogeneous ? config.training.batch_size : 0,
-           .min_per_class = method.min_per_class,
-           .labels = method.min_per_class > 0.0 ? labels_of(data) : std::vector<std::int32_t>(),
-           .target_prune = method.target_prune},
-          team.communicator(),
-          {.layout = layout}};
+  return Pruner(
+      {.num_samples = data.size(),
+       .num_epochs = config.training.epochs,
+       .policy = method.policy,
+       .score = method.score,
+       .delta = method.delta,
+       .seed = config.training.seed,
+       .homogeneous_batch_size = method.homogeneous ? config.training.batch_size : 0,
+       .min_per_class = method.min_per_class,
+       .labels = method.min_per_class > 0.0 ? labels_of(data) : std::vector<std::int32_t>(),
+       .target_prune = method.target_prune,
+       .layout = layout},
+      team.is_alone() ? nullptr : team.communicator());
 }
 
 // All settings but those that may differ between machines.
@@ -82,7 +82,7 @@ std::size_t batch_length(std::size_t left, std::size_t batch_size) {
   return batch_size > 1 && left == batch_size + 1 ? left : std::min(left, batch_size);
 }
 
-std::size_t num_steps(const RankPlan& plan, std::size_t batch_size) {
+std::size_t num_steps(const EpochPlan& plan, std::size_t batch_size) {
   const std::size_t num_batches = plan.num_batches(batch_size);
   const bool joins_last = batch_size > 1 && num_batches > 1 && plan.size() % batch_size == 1;
   return joins_last ? num_batches - 1 : num_batches;
@@ -94,11 +94,10 @@ void clear_gradients(const torch::nn::Module& model) {
   for (torch::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
 }
 
-Batch load_batch(const Dataset& data, std::span<const std::uint32_t> samples,
+Batch load_batch(const Dataset& data, std::span<const SampleIndex> samples,
                  const TrainingConfig& settings, std::uint64_t epoch) {
-  const std::vector<std::size_t> indices(samples.begin(), samples.end());
-  if (settings.augment == AugmentKind::none) return make_batch(data, indices);
-  return make_batch(data, indices,
+  if (settings.augment == AugmentKind::none) return make_batch(data, samples);
+  return make_batch(data, samples,
                     {.flip = settings.augment == AugmentKind::crop_flip, .seed = settings.seed},
                     epoch);
 }
@@ -185,7 +184,8 @@ void Trainer::restore() {
                                     " test samples, but the data now have ", data_->train.size(),
                                     " and ", data_->test.size()));
   }
-  const auto state = load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_});
+  const auto state =
+      load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_, *team_.communicator()});
   if (!state) return;
   metrics_ = run.epochs;
   // The checkpoint may be one epoch ahead of metrics.jsonl, if the program died between the two.
@@ -208,14 +208,10 @@ void Trainer::start_recording() {
                   team_.size());
   const std::filesystem::path folder = folder_ / "record";
   // A run that was stopped before its first checkpoint begins again, and so does its recording.
-  if (!Recorder::exists(folder)) {
-    recorder_ = Recorder::create(folder, {.num_samples = data_->train.size(),
-                                          .num_recorded = config_.num_recorded,
-                                          .seed = config_.training.seed});
-  } else {
-    recorder_ = Recorder::open(folder);
+  if (pruner_.num_observations() + pruner_.num_skipped_observations() == 0) {
+    std::filesystem::remove_all(folder);
   }
-  recorder_->rewind(step_);
+  pruner_.record(folder, {.num_recorded = config_.num_recorded, .seed = config_.training.seed});
 }
 
 Outcome Trainer::run(TrainingObserver& observer, const StopRequest& stop) {
@@ -237,7 +233,7 @@ bool Trainer::should_stop(const StopRequest& stop) {
 bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
   model_->train();
   const Stopwatch planning;
-  const RankPlan& plan = pruner_.start_epoch(epoch());
+  const EpochPlan& plan = pruner_.start_epoch(epoch());
   const double seconds = planning.seconds();
   running_.prune_seconds += seconds;
   running_.train_seconds += seconds;
@@ -250,27 +246,22 @@ bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
   return true;
 }
 
-void Trainer::train_step(const RankPlan& plan, TrainingObserver& observer) {
+void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   const Stopwatch watch;
   const TrainingConfig& settings = config_.training;
   const std::size_t begin = pruner_.position();
   const std::size_t count = batch_length(plan.size() - begin, batch_size_);
-  samples_.clear();
-  places_.clear();
-  for (std::size_t j = begin; j < begin + count; ++j) {
-    samples_.push_back(static_cast<std::uint32_t>(plan.sample(j)));
-    places_.push_back(static_cast<std::uint32_t>(samples_.back() - pruner_.first_sample()));
-  }
+  std::vector<SampleIndex> samples(count);
+  plan.copy_to(begin, samples);
   running_.learning_rate = learning_rate_at(settings, pruner_.progress());
   set_learning_rate(*optimizer_, running_.learning_rate);
 
-  const Batch batch = load_batch(data_->train, samples_, settings, epoch());
+  const Batch batch = load_batch(data_->train, samples, settings, epoch());
   clear_gradients(*model_);
   const torch::Tensor logits = model_->forward(batch.data);
-  const StepLoss loss = make_step_loss(logits, batch.target, plan.plan(), places_,
-                                       {.label_smoothing = settings.label_smoothing,
-                                        .per_sample = uses_sample_losses_,
-                                        .with_losses = recorder_.has_value()});
+  const StepLoss loss = make_step_loss(
+      logits, batch.target, plan, begin,
+      {.label_smoothing = settings.label_smoothing, .per_sample = uses_sample_losses_});
   loss.objective.backward();
   StepSums sums{.loss = loss.mean_loss,
                 .correct = static_cast<std::uint64_t>(
@@ -287,7 +278,6 @@ void Trainer::train_step(const RankPlan& plan, TrainingObserver& observer) {
   stops_ = sums.stops;
   optimizer_->step();
   observe(begin, count, loss);
-  if (recorder_) recorder_->record(epoch(), samples_, loss.mean_loss, loss.sample_losses());
   pruner_.set_position(begin + count);
 
   ++step_;
@@ -301,14 +291,14 @@ void Trainer::train_step(const RankPlan& plan, TrainingObserver& observer) {
                     .progress = pruner_.progress(),
                     .pruned_share = pruner_.pruned_share(),
                     .running = running_,
-                    .indices = samples_,
+                    .indices = samples,
                     .mean_loss = loss.mean_loss,
-                    .losses = loss.sample_losses()});
+                    .losses = observes_losses() ? loss.sample_losses() : std::span<const float>()});
 }
 
 void Trainer::observe(std::size_t begin, std::size_t count, const StepLoss& loss) {
   const Stopwatch watch;
-  if (uses_sample_losses_) {
+  if (observes_losses()) {
     pruner_.observe(begin, loss.sample_losses());
   } else if (uses_scores_) {
     pruner_.observe(begin, count, loss.mean_loss);
@@ -352,19 +342,19 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
 }
 
 bool Trainer::record_true_losses(const StopRequest& stop) {
-  if (!recorder_ || !measures_true_losses(epoch(), config_.training.epochs)) return true;
-  const auto losses = evaluate_samples(*model_, data_->train, recorder_->samples(),
+  Recorder* const recorder = pruner_.recorder();
+  if (recorder == nullptr || !measures_true_losses(epoch(), config_.training.epochs)) return true;
+  const auto losses = evaluate_samples(*model_, data_->train, recorder->samples(),
                                        config_.training.label_smoothing, stop);
-  if (losses) recorder_->record_true_losses(epoch(), *losses);
+  if (losses) recorder->record_true_losses(epoch(), *losses);
   return losses.has_value();
 }
 
 void Trainer::save(bool is_final) {
-  // Before the checkpoint, which must never be ahead of it.
-  if (recorder_) recorder_->flush();
   CheckpointState state{.step = step_, .epochs_done = metrics_.size(), .running = running_};
   if (!metrics_.empty()) state.last_metrics = metrics_.back();
-  save_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_}, state, is_final);
+  save_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_, *team_.communicator()}, state,
+                  is_final);
 }
 
 }  // namespace tamis::training

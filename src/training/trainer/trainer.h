@@ -11,8 +11,7 @@
 
 #include "runs/run.h"
 #include "runs/run_folder.h"
-#include "tamis/distributed_pruner.h"
-#include "tamis/recorder.h"
+#include "tamis/pruner.h"
 #include "training/trainer/evaluation.h"
 #include "training/trainer/run_config.h"
 #include "training/trainer/team.h"
@@ -60,15 +59,17 @@ class Trainer {
   const RunFolder& folder() const { return folder_; }
   Model& model() { return *model_; }
   std::int64_t num_parameters() const;
-  const DistributedPruner& pruner() const { return pruner_; }
+  const Pruner& pruner() const { return pruner_; }
   const Team& team() const { return team_; }
   // Of the finished epochs.
   const std::vector<EpochMetrics>& metrics() const { return metrics_; }
 
  private:
   bool train_epoch(TrainingObserver& observer, const StopRequest& stop);
-  void train_step(const RankPlan& plan, TrainingObserver& observer);
+  void train_step(const EpochPlan& plan, TrainingObserver& observer);
   void observe(std::size_t begin, std::size_t count, const StepLoss& loss);
+  // True: the pruner gets one loss per sample.
+  bool observes_losses() const { return uses_sample_losses_ || config_.num_recorded > 0; }
   bool should_stop(const StopRequest& stop);
   bool finish_epoch(TrainingObserver& observer, const StopRequest& stop);
   void start_recording();
@@ -84,21 +85,16 @@ class Trainer {
   RunFolder folder_;
   std::shared_ptr<Model> model_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
-  DistributedPruner pruner_;
+  Pruner pruner_;
   std::size_t batch_size_;   // of each process
   bool uses_scores_;         // false: the policy never looks at them
   bool uses_sample_losses_;  // true: the score is made from one loss per sample
-
-  std::optional<Recorder> recorder_;
-
   std::vector<EpochMetrics> metrics_;
   RunningEpoch running_;
   std::uint64_t step_ = 0;
-  std::uint64_t num_steps_ = 0;         // of the running epoch
-  bool wants_stop_ = false;             // this process was asked to stop
-  bool stops_ = false;                  // all processes know that one was
-  std::vector<std::uint32_t> samples_;  // scratch of train_step()
-  std::vector<std::uint32_t> places_;   // the same in the plan
+  std::uint64_t num_steps_ = 0;  // of the running epoch
+  bool wants_stop_ = false;      // this process was asked to stop
+  bool stops_ = false;           // all processes know that one was
 };
 
 // The training and test samples that a run uses. Throws as load_data() does.

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "runs/epoch_metrics.h"
+#include "tamis/types.h"
 #include "training/trainer/running_epoch.h"
 
 namespace tamis::training {
@@ -22,9 +23,9 @@ struct StepInfo {
   double progress = 0.0;        // share of the run that is done, in [0, 1]
   double pruned_share = 0.0;    // of the run so far
   const RunningEpoch& running;  // this step included
-  std::span<const std::uint32_t> indices;
+  std::span<const SampleIndex> indices;
   double mean_loss = 0.0;         // without weights
-  std::span<const float> losses;  // one per sample; empty if nothing uses them
+  std::span<const float> losses;  // one per sample; empty if the pruner sees only the mean
 };
 
 // Its time is not counted as training time.

@@ -35,7 +35,7 @@ torch::Tensor normalised(const Dataset& data, const torch::Tensor& images) {
 
 TEST(MakeBatch, NormalisesEachChannelAndKeepsTheOrderOfTheIndices) {
   const Dataset data = random_data(50, 3);
-  const std::vector<std::size_t> indices{49, 0, 7, 7, 20};
+  const std::vector<SampleIndex> indices{49, 0, 7, 7, 20};
   const Batch batch = make_batch(data, indices);
   const torch::Tensor rows = torch::tensor({49, 0, 7, 7, 20});
   EXPECT_TRUE(torch::allclose(batch.data, normalised(data, data.images.index_select(0, rows))));
@@ -45,8 +45,8 @@ TEST(MakeBatch, NormalisesEachChannelAndKeepsTheOrderOfTheIndices) {
 // Every augmented image is one of the (2p + 1)^2 * 2 crops and flips of the padded original.
 TEST(MakeBatch, AugmentedImagesAreCropsOfThePaddedImagePossiblyMirrored) {
   const Dataset data = random_data(200, 2);
-  std::vector<std::size_t> indices(200);
-  std::iota(indices.begin(), indices.end(), std::size_t{0});
+  std::vector<SampleIndex> indices(200);
+  std::iota(indices.begin(), indices.end(), SampleIndex{0});
   const Augmentation augmentation{.padding = 2, .flip = true, .seed = 3};
   const Batch batch = make_batch(data, indices, augmentation, 4);
   const torch::Tensor padded = torch::constant_pad_nd(data.images, {2, 2, 2, 2});
@@ -71,11 +71,11 @@ TEST(MakeBatch, AugmentedImagesAreCropsOfThePaddedImagePossiblyMirrored) {
 TEST(MakeBatch, AugmentationDependsOnSeedEpochAndSampleAlone) {
   const Dataset data = random_data(64, 1);
   const Augmentation augmentation{.seed = 11};
-  const Batch batch = make_batch(data, std::vector<std::size_t>{3, 60, 17}, augmentation, 2);
-  const Batch other = make_batch(data, std::vector<std::size_t>{17, 5}, augmentation, 2);
+  const Batch batch = make_batch(data, std::vector<SampleIndex>{3, 60, 17}, augmentation, 2);
+  const Batch other = make_batch(data, std::vector<SampleIndex>{17, 5}, augmentation, 2);
   EXPECT_TRUE(torch::equal(batch.data[2], other.data[0]));
-  std::vector<std::size_t> all(64);
-  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<SampleIndex> all(64);
+  std::iota(all.begin(), all.end(), SampleIndex{0});
   const torch::Tensor reference = make_batch(data, all, augmentation, 2).data;
   EXPECT_FALSE(torch::equal(reference, make_batch(data, all, augmentation, 3).data));
   EXPECT_FALSE(torch::equal(reference, make_batch(data, all, {.seed = 12}, 2).data));
@@ -98,7 +98,7 @@ TEST(MakeBatch, OffsetsAndFlipsAreUniform) {
   int flips = 0;
   const int draws = 4000;
   for (int epoch = 0; epoch < draws; ++epoch) {
-    const Batch batch = make_batch(data, std::vector<std::size_t>{0}, {.seed = 1},
+    const Batch batch = make_batch(data, std::vector<SampleIndex>{0}, {.seed = 1},
                                    static_cast<std::uint64_t>(epoch));
     const torch::Tensor image = batch.data[0][0];
     const auto bright = image.argmax().item<std::int64_t>();
@@ -119,7 +119,7 @@ TEST(MakeBatch, OffsetsAndFlipsAreUniform) {
 
 TEST(MakeBatch, WithoutPaddingAndFlipChangesNothing) {
   const Dataset data = random_data(10, 1);
-  const std::vector<std::size_t> indices{1, 2, 3};
+  const std::vector<SampleIndex> indices{1, 2, 3};
   const Batch plain = make_batch(data, indices);
   const Batch augmented = make_batch(data, indices, {.padding = 0, .flip = false}, 8);
   EXPECT_TRUE(torch::equal(plain.data, augmented.data));
@@ -127,8 +127,8 @@ TEST(MakeBatch, WithoutPaddingAndFlipChangesNothing) {
 
 TEST(MakeBatch, AcceptsAPaddingLargerThanTheImage) {
   const Dataset data = random_data(40, 1);
-  std::vector<std::size_t> all(40);
-  std::iota(all.begin(), all.end(), std::size_t{0});
+  std::vector<SampleIndex> all(40);
+  std::iota(all.begin(), all.end(), SampleIndex{0});
   const Batch batch = make_batch(data, all, {.padding = 30}, 1);
   const float black = (0.0F - data.mean[0]) / data.stddev[0];
   EXPECT_GE(batch.data.min().item<float>(), black);
@@ -137,31 +137,11 @@ TEST(MakeBatch, AcceptsAPaddingLargerThanTheImage) {
 
 TEST(MakeBatch, RefusesAnIndexOutOfRangeAndANegativePadding) {
   const Dataset data = random_data(10, 1);
-  const std::vector<std::size_t> bad{3, 10};
+  const std::vector<SampleIndex> bad{3, 10};
   EXPECT_THAT([&] { make_batch(data, bad); },
               ::testing::ThrowsMessage<std::out_of_range>(::testing::HasSubstr("[0, 10), got 10")));
-  const std::vector<std::size_t> good{3};
+  const std::vector<SampleIndex> good{3};
   EXPECT_THROW(make_batch(data, good, {.padding = -1}, 0), std::invalid_argument);
-}
-
-TEST(ImageBatches, WorksInLibTorchsLoaderAndFollowsTheEpoch) {
-  const Dataset data = random_data(20, 1);
-  ImageBatches batches(data, Augmentation{.seed = 2});
-  EXPECT_EQ(*batches.size(), 20);
-  auto copy = batches;  // as the loader makes one for each worker
-  auto loader = torch::data::make_data_loader<torch::data::samplers::SequentialSampler>(
-      std::move(copy), torch::data::DataLoaderOptions(6).workers(2));
-  for (const std::uint64_t epoch : {0, 1}) {
-    batches.set_epoch(epoch);
-    std::size_t first = 0;
-    for (auto& batch : *loader) {
-      std::vector<std::size_t> indices(static_cast<std::size_t>(batch.data.size(0)));
-      std::iota(indices.begin(), indices.end(), first);
-      EXPECT_TRUE(torch::equal(batch.data, make_batch(data, indices, {.seed = 2}, epoch).data));
-      first += indices.size();
-    }
-    EXPECT_EQ(first, 20);
-  }
 }
 
 }  // namespace

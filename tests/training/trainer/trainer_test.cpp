@@ -32,7 +32,7 @@ class Recorder final : public TrainingObserver {
   }
   void on_epoch(const EpochMetrics&) override { ++num_epochs; }
 
-  std::vector<std::vector<std::uint32_t>> batches;
+  std::vector<std::vector<SampleIndex>> batches;
   std::vector<std::uint64_t> epochs;
   std::vector<double> progress;
   std::vector<double> learning_rates;
@@ -88,10 +88,10 @@ TEST(Trainer, HomogeneousBatchesHaveOneWeightEach) {
     Trainer* trainer;
     std::size_t* num_rescaled;
     void on_step(const StepInfo& step) override {
-      const EpochPlan& plan = trainer->pruner().plan()->plan();
-      for (const std::uint32_t i : step.indices) {
-        EXPECT_EQ(plan.weight(i), plan.weight(step.indices[0]));
-        *num_rescaled += plan.weight(i) != 1.0F ? 1 : 0;
+      const EpochPlan& plan = *trainer->pruner().plan();
+      for (const SampleIndex i : step.indices) {
+        EXPECT_EQ(plan.weight_of(i), plan.weight_of(step.indices[0]));
+        *num_rescaled += plan.weight_of(i) != 1.0F ? 1 : 0;
       }
     }
     void on_epoch(const EpochMetrics&) override {}
@@ -150,14 +150,14 @@ TEST(Trainer, UsesEverySampleOfThePlanOnceInBatchesOfTheSizeAsked) {
   trainer.run(recorder, {});
   EXPECT_EQ(recorder.num_epochs, 6);
   ASSERT_EQ(recorder.batches.size(), 6U * 8U);  // 120 samples: 7 batches of 16 and one of 8
-  std::set<std::uint32_t> seen;
+  std::set<SampleIndex> seen;
   for (std::size_t k = 0; k < 8; ++k) {
     EXPECT_EQ(recorder.epochs[k], 0U);
     EXPECT_EQ(recorder.batches[k].size(), k < 7 ? 16U : 8U);
     seen.insert(recorder.batches[k].begin(), recorder.batches[k].end());
   }
   EXPECT_EQ(seen.size(), 120U);
-  EXPECT_NE(recorder.batches[0], recorder.batches[8]);  // shuffled anew
+  EXPECT_NE(recorder.batches[0], recorder.batches[8]);  // another order
 }
 
 TEST(Trainer, ALastBatchOfOneSampleJoinsTheOneBefore) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct Singles : torch::data::datasets::Dataset<Singles> {
   Example<> get(std::size_t index) override {
     return {torch::tensor(static_cast<double>(index)), torch::tensor(2.0)};
   }
-  decltype(std::declval<const BatchDataset&>().size()) size() const override { return 12; }
+  std::optional<std::size_t> size() const override { return 12; }
 };
 
 // Takes its indices as a vector, and cannot be copied cheaply.
@@ -27,7 +28,7 @@ struct VectorRequests
   torch::Tensor get_batch(std::vector<std::size_t> request) override {
     return torch::tensor(std::vector<double>(request.begin(), request.end()));
   }
-  decltype(std::declval<const BatchDataset&>().size()) size() const override { return 12; }
+  std::optional<std::size_t> size() const override { return 12; }
 };
 
 double sum_of_data(const Example<>& batch) { return batch.data.sum().item<double>(); }
