@@ -171,6 +171,9 @@ detail::LoaderShape Handler::shape_of(const torch::data::DataLoaderOptions& opti
   const std::size_t homogeneous = pruner().options().homogeneous_batch_size;
   require(homogeneous % full.batch_size == 0, "Handler", "batch_size",
           concat("a divisor of homogeneous_batch_size (", homogeneous, ")"), full.batch_size);
+  // Without workers, torch's loader draws as many batches as jobs and never makes them.
+  require(full.workers > 0 || full.max_jobs == 0, "Handler", "max_jobs", "unset without workers",
+          full.max_jobs);
   // One worker takes its jobs in order, so its batches come in order.
   const bool is_ordered = full.enforce_ordering || full.workers <= 1;
   require(is_ordered || booking == Booking::in_order, "Handler", "enforce_ordering",

@@ -84,13 +84,13 @@ class Rank {
 
   Pruner make(const std::shared_ptr<Communicator>& communicator) const {
     const bool is_odd = get("odd") == std::getenv("RANK");
-    return {{.num_samples = 3001,
-             .num_epochs = 8,
-             .policy = {get("policy").empty() ? "infobatch" : get("policy")},
-             .score = tamis::Spec{"batch-loss"},
-             .seed = number("seed", 1) + (is_odd ? 1U : 0U),
-             .layout = tamis::parse_layout(get("layout"))},
-            communicator};
+    return Pruner({.num_samples = 3001,
+                   .num_epochs = 8,
+                   .policy = {get("policy").empty() ? "infobatch" : get("policy")},
+                   .score = tamis::Spec{"batch-loss"},
+                   .seed = number("seed", 1) + (is_odd ? 1U : 0U),
+                   .layout = tamis::parse_layout(get("layout"))},
+                  communicator);
   }
 
   void train(Pruner& pruner, std::uint64_t epoch, ProcessGroup& group, DoomedRank& communicator) {

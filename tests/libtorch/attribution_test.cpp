@@ -277,6 +277,12 @@ TEST_F(Loop, TheBatchSizeOfTheLoaderMustBeThatOfTheSampler) {
               ThrowsMessage<std::invalid_argument>(HasSubstr("batch_size")));
 }
 
+TEST_F(Loop, JobsWithoutWorkersAreRefusedBecauseTorchLosesThem) {
+  const auto options = DataLoaderOptions(8).max_jobs(2);
+  EXPECT_THAT([&] { handler_.sampler(options); },
+              ThrowsMessage<std::invalid_argument>(HasSubstr("max_jobs")));
+}
+
 TEST_F(Loop, ALoopThatWasLeftGoesOnWhereItStopped) {
   for (const std::size_t workers : {0, 3}) {
     auto loader = make_loader(DataLoaderOptions(8).workers(workers));
@@ -338,7 +344,9 @@ TEST_F(Loop, InOrderABatchThatFailedDropsThePass) {
   handler_.on_warning([&](const std::string& text) { warnings.push_back(text); });
   for (const std::size_t workers : {0, 2}) {
     handler_.set_epoch(0);
-    auto loader = make_torch_loader(DataLoaderOptions(8).workers(workers).max_jobs(4), {third});
+    auto options = DataLoaderOptions(8).workers(workers);
+    if (workers > 0) options.max_jobs(4);
+    auto loader = make_torch_loader(options, {third});
     auto batch = loader->begin();
     while (batch != loader->end()) {
       handler_.update(batch->losses.mean());

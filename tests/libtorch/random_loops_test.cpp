@@ -47,11 +47,12 @@ struct Habits {
   double fails = 0.0;       // chance per batch that the data set throws
 
   DataLoaderOptions options() const {
-    return DataLoaderOptions(batch_size)
-        .workers(workers)
-        .max_jobs(max_jobs)
-        .enforce_ordering(ordered)
-        .drop_last(drop_last);
+    auto options = DataLoaderOptions(batch_size)
+                       .workers(workers)
+                       .enforce_ordering(ordered)
+                       .drop_last(drop_last);
+    if (workers > 0) options.max_jobs(max_jobs);
+    return options;
   }
   std::string text() const {
     std::ostringstream out;

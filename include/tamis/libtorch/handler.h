@@ -51,7 +51,8 @@ class Handler {
 
   // A loader of batches of the data set, whose samples come from the plan. Throws
   // std::invalid_argument if the data set does not have num_samples samples, if several workers do
-  // not enforce the order, or if batch_size does not divide homogeneous_batch_size.
+  // not enforce the order, if max_jobs is set without workers (torch's loader would lose batches),
+  // or if batch_size does not divide homogeneous_batch_size.
   template <typename Dataset>
   Loader<Dataset> loader(Dataset dataset, const torch::data::DataLoaderOptions& options) {
     check_size(dataset);
@@ -59,8 +60,8 @@ class Handler {
   }
 
   // The sampler for torch::data::make_data_loader, which must get the same options. With several
-  // workers that do not enforce the order, update needs the batch. Throws std::invalid_argument if
-  // batch_size does not divide homogeneous_batch_size.
+  // workers that do not enforce the order, update needs the batch. Throws std::invalid_argument as
+  // loader() does otherwise.
   Sampler sampler(const torch::data::DataLoaderOptions& options) {
     return {state_, shape_of(options, Booking::in_order)};
   }

@@ -8,10 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "runs/json.h"
+#include "runs/run_folder.h"
 #include "support/process_team.h"
 #include "support/scratch_folder.h"
 #include "tamis/pruner.h"
-#include "training/trainer/run_folder.h"
 
 namespace tamis::training {
 namespace {
@@ -52,7 +53,7 @@ void run_team(std::size_t size, const std::vector<std::string>& arguments,
 
 // The pruner of the checkpoint, whatever its name.
 Pruner saved_pruner(const fs::path& folder) {
-  const Json index = runs::read_json(folder / "checkpoint.json");
+  const auto index = runs::read_json(folder / "checkpoint.json");
   return Pruner::from_file(folder / index.at("pruner").get<std::string>());
 }
 
