@@ -75,7 +75,7 @@ void bind_loss_book(nb::module_& module) {
            "The loader has handed out all it will; what is left of the plan was dropped.")
       .def(
           "next_batch",
-          [](const Book& self) {
+          [](Book& self) {
             const PlannedBatch batch = self.next_batch();
             return std::pair(batch.begin, batch.count);
           },

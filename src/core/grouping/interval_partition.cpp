@@ -132,41 +132,41 @@ class Extension {
   Extension(const RangeMoments& ranges, const Layer& from, Layer& to)
       : ranges_(ranges), from_(from), to_(to) {}
 
-  void forward() { forward(to_.first, to_.last(), from_.first, from_.last()); }
-  void backward() { backward(to_.first, to_.last(), from_.first, from_.last()); }
-
- private:
-  // Fills positions [begin, last], whose best neighbours lie in [low, high].
-  void forward(std::size_t begin, std::size_t last, std::size_t low, std::size_t high) {
-    const std::size_t middle = begin + (last - begin) / 2;
-    std::size_t best = low;
-    double best_cost = kInfinity;
-    ranges_.costs_before(low, high, middle, [&](std::size_t p, double squares) {
-      const double cost = from_.cost(p) + squares;
-      if (cost < best_cost) {
-        best_cost = cost;
-        best = p;
-      }
-    });
-    put(middle, best, best_cost);
-    if (begin < middle) forward(begin, middle - 1, low, best);
-    if (middle < last) forward(middle + 1, last, best, high);
+  void forward() {
+    const auto costs = [this](std::size_t low, std::size_t high, std::size_t middle, auto use) {
+      ranges_.costs_before(low, high, middle, use);
+      return low;
+    };
+    fill(to_.first, to_.last(), from_.first, from_.last(), costs);
+  }
+  void backward() {
+    const auto costs = [this](std::size_t low, std::size_t high, std::size_t middle, auto use) {
+      ranges_.costs_after(middle, low, high, use);
+      return high;
+    };
+    fill(to_.first, to_.last(), from_.first, from_.last(), costs);
   }
 
-  void backward(std::size_t begin, std::size_t last, std::size_t low, std::size_t high) {
+ private:
+  // Fills positions [begin, last], whose best neighbours are in [low, high]. `costs` returns the
+  // neighbour to take where none is reached.
+  template <typename Costs>
+  void fill(std::size_t begin, std::size_t last, std::size_t low, std::size_t high,
+            const Costs& costs) {
     const std::size_t middle = begin + (last - begin) / 2;
-    std::size_t best = high;
+    std::size_t best = 0;
     double best_cost = kInfinity;
-    ranges_.costs_after(middle, low, high, [&](std::size_t p, double squares) {
+    const std::size_t fallback = costs(low, high, middle, [&](std::size_t p, double squares) {
       const double cost = from_.cost(p) + squares;
       if (cost < best_cost) {
         best_cost = cost;
         best = p;
       }
     });
+    if (best_cost == kInfinity) best = fallback;
     put(middle, best, best_cost);
-    if (begin < middle) backward(begin, middle - 1, low, best);
-    if (middle < last) backward(middle + 1, last, best, high);
+    if (begin < middle) fill(begin, middle - 1, low, best, costs);
+    if (middle < last) fill(middle + 1, last, best, high, costs);
   }
 
   void put(std::size_t position, std::size_t next, double cost) {
