@@ -13,10 +13,10 @@ namespace tamis {
 enum class Reduction { sum, minimum, maximum };
 
 // The ranks of a run, numbered from 0. Every rank makes the same calls in the same order; a call
-// returns when all ranks have made it, with the same result everywhere. If a rank does not come,
-// every other rank gets a std::runtime_error that names it, within time_limit().
+// returns when all ranks have made it, with the same result everywhere. If a rank does not make the
+// call, every other rank gets a std::runtime_error that names it, within time_limit().
 //
-// To connect ranks in another way, derive and write the four virtual functions. One thread only.
+// To connect ranks in another way, derive and write the five virtual functions. One thread only.
 class Communicator {
  public:
   virtual ~Communicator() = default;
