@@ -30,7 +30,7 @@ using tamis::Spec;
 
 constexpr double kSampleSeconds = 1e-9;
 
-// Scores of the largest size asked for; smaller sizes use the front.
+// Scores of the largest size; smaller sizes use the front.
 std::span<const float> scores_of(std::size_t n) {
   static Array<float> scores;
   if (scores.size() < n) {

@@ -66,7 +66,7 @@ SHORT_TITLES = ("score update, B = 128", "InfoBatch plan", "SeTa plan, 10 groups
 
 
 def short_table(result):
-    """Markdown: the most asked for operations, one column per size."""
+    """Markdown: the operations that users ask about, one column per size."""
     measured = result["measured"]
     sizes = sizes_of(result)
     lines = ["| operation | " + " | ".join(f"N = {n:.0e}" for n in sizes) + " | faster than plain Python or torch |",

@@ -18,7 +18,8 @@ struct RecordShard;
 
 struct RecorderOptions {
   std::size_t num_samples = 0;  // size of the data set, in [1, 2^32 - 1]
-  // Samples whose own losses are kept, drawn at random; all if there are not as many. At least 1.
+  // Samples whose per-sample losses are kept, drawn at random; all if there are not as many. At
+  // least 1.
   std::size_t num_recorded = 10'000;
   std::uint64_t seed = 0;  // draws them
   // These instead of random ones, in any order, if not empty.
@@ -31,9 +32,9 @@ struct RecorderOptions {
 void validate(const RecorderOptions& options);
 
 // Keeps of every step the epoch, the samples of the batch and their mean loss, and for the recorded
-// samples their own losses, as a folder of safetensors files: 4 bytes per sample of a batch, 12 per
-// batch and 4 per own loss. Memory is bounded by `shard_bytes`; a file appears complete or not at
-// all. Steps are counted from 0. Not thread-safe. Recording reads it back.
+// samples their per-sample losses, as a folder of safetensors files: 4 bytes per sample of a batch,
+// 12 per batch and 4 per per-sample loss. Memory is bounded by `shard_bytes`; a file appears
+// complete or not at all. Steps are counted from 0. Not thread-safe. Recording reads it back.
 class Recorder {
  public:
   // A new recording; the folder is made if it is missing. Throws std::invalid_argument if an option

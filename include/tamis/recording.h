@@ -16,8 +16,8 @@ struct RecordedStep {
   std::uint64_t epoch = 0;
   float mean_loss = 0.0F;
   std::span<const std::uint32_t> indices;
-  // The recorded samples of the batch as places in samples(), and their own losses, NaN where they
-  // were not known. An index that stands twice in the batch is here twice.
+  // The recorded samples of the batch as places in samples(), and their per-sample losses, NaN
+  // where they were not known. An index that stands twice in the batch is here twice.
   std::span<const std::uint32_t> places;
   std::span<const float> losses;
 };
@@ -40,7 +40,7 @@ class Recording {
 
   const std::filesystem::path& folder() const { return folder_; }
   std::size_t num_samples() const { return num_samples_; }
-  // The samples whose own losses were recorded, ascending.
+  // The samples whose per-sample losses were recorded, ascending.
   std::span<const std::uint32_t> samples() const { return samples_; }
 
   // Gives every step to `visit`, in order.

@@ -10,7 +10,7 @@ namespace tamis::analysis {
 // One recorded visit: a training step whose batch held the sample.
 struct Visit {
   double batch_loss = 0.0;   // L, mean loss of the batch
-  double sample_loss = 0.0;  // l, the sample's own loss in that batch
+  double sample_loss = 0.0;  // l, the per-sample loss in that batch
   std::uint32_t batch_size = 1;
 };
 

@@ -29,7 +29,7 @@ struct LoaderShape {
 }  // namespace detail
 
 // Made by Handler::sampler. Copies are cheap and share the handler's state, which they keep alive.
-// One pass runs at a time: the sampler that was reset last is the one that may be asked for
+// One pass runs at a time: the sampler that was reset last is the one that may be called for
 // batches.
 class Sampler final : public torch::data::samplers::Sampler<> {
  public:

@@ -17,7 +17,7 @@ struct LossUcbOptions {
 };
 
 // v_i = (1-b) v_i + b (u - m_i)^2 with the old m_i, then m_i = (1-b) m_i + b u; score m_i + c v_i.
-// At the first visit m_i = u and v_i = 0. u is the sample's own loss, or the batch's mean loss if
+// At the first visit m_i = u and v_i = 0. u is the per-sample loss, or the batch's mean loss if
 // only that is known.
 std::unique_ptr<Scorer> make_loss_ucb(std::size_t num_samples, const LossUcbOptions& options = {});
 

@@ -1,4 +1,4 @@
-// Sample loss: the sample's own loss at its last visit; what InfoBatch and SeTa use themselves.
+// Sample loss: the per-sample loss at the last visit; what InfoBatch and SeTa use themselves.
 #pragma once
 
 #include <cstddef>

@@ -169,38 +169,34 @@ void TrainingFlags::add_data(CLI::App& command) {
              [](TrainingChoice& c, double x) { c.config.model.width = x; });
 }
 
+template <typename Names, typename Kind>
+void TrainingFlags::add_kind(CLI::App& command, const std::string& flag, const std::string& help,
+                             const Names& names, void (*set)(training::TrainingConfig&, Kind)) {
+  command
+      .add_option_function<std::string>(
+          flag,
+          [this, flag, &names, set](const std::string& text) {
+            const auto kind = static_cast<Kind>(find_name(flag, text, names));
+            kinds_.push_back([kind, set](TrainingChoice& c) { set(c.config.training, kind); });
+          },
+          help)
+      ->type_name("NAME")
+      ->group(std::string(kTraining));
+}
+
 void TrainingFlags::add_training(CLI::App& command) {
   add_count(command, "--epochs", "passes over the data (default: 16)", kTraining,
             [](TrainingChoice& c, std::uint64_t n) { c.config.training.epochs = n; });
   add_count(command, "--batch-size", "samples per step (default: 128)", kTraining,
             [](TrainingChoice& c, std::uint64_t n) { c.config.training.batch_size = n; });
-  command
-      .add_option_function<std::string>(
-          "--optimizer",
-          [this](const std::string& text) {
-            const auto kind = static_cast<training::OptimizerKind>(
-                find_name("--optimizer", text, training::kOptimizerNames));
-            kinds_.push_back(
-                [kind](TrainingChoice& c) { choose_optimizer(c.config.training, kind); });
-          },
-          "sgd (with Nesterov momentum) or adamw (default: sgd)")
-      ->type_name("NAME")
-      ->group(std::string(kTraining));
+  add_kind(command, "--optimizer", "sgd (with Nesterov momentum) or adamw (default: sgd)",
+           training::kOptimizerNames, training::choose_optimizer);
   add_number(command, "--learning-rate",
              "the highest one of the run (default: 0.1 for sgd, 0.002 for adamw)", kTraining,
              [](TrainingChoice& c, double x) { c.config.training.learning_rate = x; });
-  command
-      .add_option_function<std::string>(
-          "--schedule",
-          [this](const std::string& text) {
-            const auto kind = static_cast<training::ScheduleKind>(
-                find_name("--schedule", text, training::kScheduleNames));
-            kinds_.push_back(
-                [kind](TrainingChoice& c) { choose_schedule(c.config.training, kind); });
-          },
-          "course of the learning rate: one-cycle, cosine or constant (default: one-cycle)")
-      ->type_name("NAME")
-      ->group(std::string(kTraining));
+  add_kind(command, "--schedule",
+           "course of the learning rate: one-cycle, cosine or constant (default: one-cycle)",
+           training::kScheduleNames, training::choose_schedule);
   add_number(command, "--warmup",
              "share of the run in which the learning rate rises (default: 0.3 for one-cycle,\n"
              "0.05 for cosine)",

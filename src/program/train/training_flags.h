@@ -50,6 +50,11 @@ class TrainingFlags {
   void add_name(CLI::App& command, const std::string& flag, const std::string& help,
                 std::string_view group, std::function<void(TrainingChoice&, std::string)> set);
 
+  // A choice that sets the defaults of others.
+  template <typename Names, typename Kind>
+  void add_kind(CLI::App& command, const std::string& flag, const std::string& help,
+                const Names& names, void (*set)(training::TrainingConfig&, Kind));
+
   const training::Preset* preset_ = nullptr;
   std::vector<Change> kinds_;  // optimiser and schedule, which set others' defaults; applied first
   std::vector<Change> changes_;  // all the rest

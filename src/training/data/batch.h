@@ -1,4 +1,4 @@
-// Batches: normalised images, with random crops and flips if asked for.
+// Batches: normalised images, with random crops and flips as an option.
 #pragma once
 
 #include <torch/data/example.h>

@@ -53,7 +53,7 @@ class Team {
 };
 
 // Connects to the other processes if a launcher started several. Throws std::runtime_error if one
-// does not come within the time limit.
+// does not answer within the time limit.
 Team connect_team(std::chrono::milliseconds time_limit);
 // How many of them a launcher started on this machine; 1 without a launcher.
 std::size_t num_processes_here();
