@@ -1,7 +1,5 @@
 #include "tamis/loss_book.h"
 
-#include <algorithm>
-#include <array>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
