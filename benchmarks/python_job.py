@@ -39,6 +39,18 @@ def infobatch_plan(scores, prune_ratio=0.5):
     return kept, weights
 
 
+def torch_infobatch_plan(scores, prune_ratio=0.5):
+    """The same with torch's operations instead of numpy's and lists."""
+    values = torch.from_numpy(scores)
+    below = values < values.mean()
+    easy = below.nonzero().squeeze(1)
+    chosen = easy[torch.randperm(len(easy))[:int((1 - prune_ratio) * len(easy))]]
+    weights = torch.ones(len(values))
+    weights[chosen] = 1 / (1 - prune_ratio)
+    kept = torch.cat([(~below).nonzero().squeeze(1), chosen])
+    return kept[torch.randperm(len(kept))], weights
+
+
 def seta_plan(scores, prune_ratio=0.5, num_groups=10, window_scale=0.5, step=1):
     """Indices of the next epoch by SeTa."""
     from sklearn.cluster import KMeans

@@ -8,6 +8,8 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "python"))
 
 import overhead  # noqa: E402
+import watching  # noqa: E402
+import quiet  # noqa: E402
 
 
 def header(root, args):
@@ -38,6 +40,7 @@ ROWS = [
     ("BLR update against BLS, B = 128", "update/reconstruction/128/{n}", None, "update/batch-loss/128/{n}"),
     ("BLR update against BLS, B = 1024", "update/reconstruction/1024/{n}", None, "update/batch-loss/1024/{n}"),
     ("InfoBatch plan", "plan/infobatch/{n}", "python_plan/infobatch/{n}", "memcpy/{n}"),
+    ("InfoBatch plan against torch", "plan/infobatch/{n}", "torch_plan/infobatch/{n}", "memcpy/{n}"),
     ("InfoBatch plan, handed out as int64", "plan_and_hand_out/infobatch/{n}", "python_plan/infobatch/{n}",
      "memcpy/{n}"),
     ("InfoBatch plan, homogeneous batches", "plan_homogeneous/infobatch/{n}", "python_plan/infobatch/{n}",
@@ -90,10 +93,46 @@ def sizes_of(result):
     return sorted({int(name.rsplit("/", 1)[1]) for name in result["measured"] if name.startswith("memcpy/")})
 
 
+def was_disturbed(result):
+    return result.get("others_used_cores", 0.0) > quiet.LIMIT
+
+
 def provenance(result):
+    disturbance = (f" Others used {result['others_used_cores']:.1f} cores meanwhile: the figures are too high."
+                   if was_disturbed(result) else "")
     return (f"Measured {result['date'][:10]} on one core of {result['machine']['cpu']}"
             f"{' (AVX-512)' if result['machine']['avx512'] else ' (AVX2)'}, "
-            f"commit {result['commit'][:12]}, best of {result['repetitions']}.")
+            f"commit {result['commit'][:12]}, best of {result['repetitions']}.{disturbance}")
+
+
+# How much worse a ratio may be than the one of the kept result.
+TOLERANCE = 1.10
+RED, PLAIN = "\033[31m", "\033[0m"
+
+
+def ratios(result):
+    """{(operation, N): time as a multiple of the floor, or of the peer where there is no floor}."""
+    measured = result["measured"]
+    found = {}
+    for title, own, peer, floor in ROWS:
+        for n in sizes_of(result):
+            time, base = (measured.get(name.format(n=n)) for name in (own, floor or peer))
+            if time and base:
+                found[title, n] = time["seconds"] / base["seconds"]
+    return found
+
+
+def regressions(result, committed, color):
+    """Text: the operations that are more than 10 % slower than in the kept result, as ratios within each run."""
+    before = ratios(committed)
+    lines = [f"{title}, N = {n:.0e}: {ratio:.3g} x the floor, {before[title, n]:.3g} x in the result of "
+             f"{committed['date'][:10]}"
+             for (title, n), ratio in ratios(result).items()
+             if (title, n) in before and ratio > TOLERANCE * before[title, n]]
+    if not lines:
+        return f"No ratio is more than 10 % worse than in the result of {committed['date'][:10]}."
+    text = "\n".join(["Slower by more than 10 %:", *lines])
+    return f"{RED}{text}{PLAIN}" if color else text
 
 
 def table(result):
@@ -102,6 +141,8 @@ def table(result):
     sizes = sizes_of(result)
     lines = ["| operation | N | time | faster than Python or torch | times the floor |", "|---|--:|--:|--:|--:|"]
     for title, own, peer, floor in ROWS:
+        if peer and not any(peer.format(n=n) in measured for n in sizes):
+            continue  # a peer that the result did not have yet
         for n in sizes:
             time = measured.get(own.format(n=n))
             if time is None:
@@ -120,5 +161,7 @@ def table(result):
             lines.append(f"State file, N = {n:.0e}: {measured[f'save/{n}']['bytes_per_sample']:.2f} bytes per sample.")
     if result.get("package"):
         lines += ["", "The Python package on top of the core:", "", overhead.table(result["package"]), ""]
+    if result.get("watching"):
+        lines += ["", "Watched outputs in a training step:", "", watching.table(result["watching"]), ""]
     lines.append(provenance(result))
     return "\n".join(lines)

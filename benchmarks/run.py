@@ -7,6 +7,9 @@ result, because times differ from machine to machine and from hour to hour.
   make bench                                   N up to 10,000,000, about six minutes
   make bench BENCH="--max-samples 1000000"     a table in about a minute
   make bench BENCH="--max-samples 100000000 --billion --save"   the whole table, and keep it in benchmarks/results
+
+A machine that others use is waited for, and what they disturbed is measured again; a result that was disturbed
+nevertheless says so and is not kept. Ratios more than 10 % worse than those of the newest kept result are shown in red.
 """
 
 import argparse
@@ -21,6 +24,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import measure  # noqa: E402
+import quiet  # noqa: E402
 import report  # noqa: E402
 
 
@@ -29,37 +34,33 @@ PARTS = ["^(update|random_writes)/", "-^(update|random_writes|floor_write|save|l
 
 
 def run_core(args, scores_path, folder, max_samples):
-    """Runs core_bench, the benchmarks of a part in random order; returns {name: {"seconds": least, ...}}."""
-    measured = {}
+    """Runs core_bench, the benchmarks of a part in random order, a part again if others disturbed it.
+
+    Returns {name: {"seconds": least, ...}} and the cores that others used at the worst.
+    """
+    measured, disturbance = {}, 0.0
     for part in [args.filter] if args.filter else PARTS:
         os.sync()
-        measured.update(run_part(args, part, scores_path, folder, max_samples))
-    return measured
+        results, others = quiet.measure(
+            f"core_bench {part}", functools.partial(run_part, args, part, scores_path, folder, max_samples))
+        disturbance = max(disturbance, others)
+        for result in results:
+            for name, values in result.items():
+                if name not in measured or values["seconds"] < measured[name]["seconds"]:
+                    measured[name] = values
+    return measured, disturbance
 
 
 def run_part(args, part, scores_path, folder, max_samples):
-    result_path = pathlib.Path(folder) / "core.json"
-    environment = dict(os.environ, TAMIS_BENCH_SCORES=str(scores_path), TAMIS_BENCH_DIR=folder,
-                       TAMIS_BENCH_MAX_SAMPLES=str(max_samples))
-    command = [str(ROOT / args.build / "bin" / "core_bench"), f"--benchmark_min_time={args.min_time}",
-               f"--benchmark_repetitions={args.repetitions}",
-               "--benchmark_enable_random_interleaving=true",
-               "--benchmark_report_aggregates_only=false",
-               f"--benchmark_out={result_path}", "--benchmark_out_format=json",
-               f"--benchmark_filter={part}"]
-    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
-    units = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
-    times, counters = {}, {}
-    for entry in json.loads(result_path.read_text())["benchmarks"]:
-        if entry["run_type"] != "iteration":
-            continue
-        name = entry["run_name"].replace("/real_time", "")
-        times.setdefault(name, []).append(entry["real_time"] * units[entry["time_unit"]])
-        if "bytes_per_sample" in entry:
-            counters[name] = entry["bytes_per_sample"]
-    return {name: {"seconds": min(values), "median_seconds": sorted(values)[len(values) // 2],
-                   **({"bytes_per_sample": counters[name]} if name in counters else {})}
-            for name, values in times.items()}
+    program = ROOT / args.build / "bin" / "core_bench"
+    result = {}
+    for name, entries in measure.core_bench(program, folder, max_samples, part, args.repetitions, args.min_time,
+                                            scores_path).items():
+        times = sorted(entry["seconds"] for entry in entries)
+        result[name] = {"seconds": times[0], "median_seconds": times[len(times) // 2]}
+        if "bytes_per_sample" in entries[-1]:
+            result[name]["bytes_per_sample"] = entries[-1]["bytes_per_sample"]
+    return result
 
 
 def run_python(args, scores, folder, sizes):
@@ -75,6 +76,7 @@ def run_python(args, scores, folder, sizes):
         peers[f"torch_randperm/{n}"] = job.randperm_seconds(n, repeats)
         if n <= args.max_python_samples:
             peers[f"python_plan/infobatch/{n}"] = job.seconds(functools.partial(job.infobatch_plan, part), repeats)
+            peers[f"torch_plan/infobatch/{n}"] = job.seconds(functools.partial(job.torch_infobatch_plan, part), repeats)
         if n <= min(args.max_python_samples, 1_000_000):
             peers[f"python_plan/seta/{n}"] = job.seconds(functools.partial(job.seta_plan, part), 1)
         saved, loaded = job.torch_state_seconds(part, os.path.join(folder, "torch.pt"), repeats)
@@ -92,16 +94,22 @@ def run_memory(args, sizes):
     return results
 
 
-def run_package(args, folder):
-    """What the Python package costs on top of the core, if it was built."""
+def run_package(args, folder, script):
+    """The figures of a script in benchmarks/python, if the package was built."""
     if not (ROOT / args.build / "python" / "tamis").exists():
         return {}
     path = pathlib.Path(folder) / "package.json"
-    command = [sys.executable, str(ROOT / "benchmarks" / "python" / "overhead.py"), "--build", args.build,
+    command = [sys.executable, str(ROOT / "benchmarks" / "python" / script), "--build", args.build,
                "--core", str(args.core), "--json", str(path)]
     # Its exit code says whether the limits hold; the table shows it.
     subprocess.run(command, stdout=subprocess.DEVNULL)
     return json.loads(path.read_text())["figures"]
+
+
+def newest_committed():
+    """The newest result in benchmarks/results, or None."""
+    paths = sorted((ROOT / "benchmarks" / "results").glob("core-*.json"))
+    return json.loads(paths[-1].read_text()) if paths else None
 
 
 def main():
@@ -133,17 +141,25 @@ def main():
         scores_path = pathlib.Path(folder) / "scores.f32"
         scores.tofile(scores_path)
         os.sync()
+        others = quiet.wait()
         print("measuring the Python package ...", flush=True)
-        package = run_package(args, folder)
+        package = run_package(args, folder, "overhead.py")
+        watching = run_package(args, folder, "watching.py")
         print(f"measuring the core up to N = {sizes[-1]:,} ...", flush=True)
-        measured = run_core(args, scores_path, folder, sizes[-1])
+        measured, disturbance = run_core(args, scores_path, folder, sizes[-1])
         print("measuring plain Python ...", flush=True)
         measured.update(run_python(args, scores, folder, sizes))
     print("measuring memory ...", flush=True)
     memory_sizes = sizes + ([10**9] if args.billion else [])
-    result = {**report.header(ROOT, args), "measured": measured, "memory": run_memory(args, memory_sizes),
-              "package": package}
+    result = {**report.header(ROOT, args), "others_used_cores": round(max(others, disturbance), 2),
+              "measured": measured, "memory": run_memory(args, memory_sizes), "package": package,
+              "watching": watching}
     print(report.table(result))
+    committed = newest_committed()
+    if committed is not None:
+        print(report.regressions(result, committed, color=sys.stdout.isatty()))
+    if args.save and report.was_disturbed(result):
+        sys.exit("not kept: others used the machine meanwhile; run it again on a quiet one")
     if args.save:
         path = ROOT / "benchmarks" / "results" / f"core-{result['date'][:10]}.json"
         path.parent.mkdir(exist_ok=True)

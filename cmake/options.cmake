@@ -1,4 +1,5 @@
 # What to build, and how. By default the core alone, which needs a compiler and CMake; CMakePresets.json turns on the rest.
+# These two may also be AUTO: if what they need is found.
 option(TAMIS_PROGRAM "Build the program `tamis` (needs CLI11, fmt and nlohmann-json)" OFF)
 option(TAMIS_REPORT "Build the command `tamis report` (needs TAMIS_PROGRAM, Node.js and npm)" OFF)
 option(TAMIS_LIBTORCH "Build tamis::torch, the adapter for LibTorch, and with TAMIS_PROGRAM the training commands" OFF)
@@ -7,6 +8,7 @@ option(TAMIS_TESTS "Build the tests (needs GoogleTest and nlohmann-json)" OFF)
 option(TAMIS_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)
 option(TAMIS_INSTALL "Add tamis to what `cmake --install` installs" ${PROJECT_IS_TOP_LEVEL})
 option(TAMIS_WERROR "Treat warnings as errors" OFF)
+option(TAMIS_FUZZ "Build tests/fuzz as fuzzers (needs Clang)" OFF)
 set(TAMIS_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
 
 set(CMAKE_CXX_STANDARD 20)
@@ -40,6 +42,9 @@ function(tamis_compile_options target)
   endif()
   if(TAMIS_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
+  endif()
+  if(TAMIS_FUZZ)
+    target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)
   endif()
   if(TAMIS_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${TAMIS_SANITIZE} -fno-sanitize-recover=all

@@ -21,7 +21,9 @@ if [ "$what" = run ]; then
   steps+=("write runs/quick/report.html")
 else
   [ -e "$build/tests/core" ] || step 20 3000 "build everything"
-  step 8 500 "run every test"
+  step 10 500 "run every test"
+  [ -e .venv-frameworks/.installed-frameworks ] || step 5 7500 "make .venv-frameworks with the training frameworks"
+  step 4 0 "test the integrations with them"
 fi
 text=$(printf '%s, ' "${steps[@]}")
 echo "make $what: ${text%, }."

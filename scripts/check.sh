@@ -2,7 +2,7 @@
 # Checks the sources without running them. Usage: scripts/check.sh PART...
 #   format     C++ is as clang-format leaves it (make format)
 #   python     ruff and mypy find nothing
-#   tables     generated parts of the documentation are what the result files say
+#   tables     generated parts of the documentation are what the result files say; what `make bench` reports is right
 #   rooms      includes go along the arrows of docs/architecture.md; no two classes of one name; no trace of the old name
 #   workflows  GitHub's workflow files are well-formed
 #   tidy       clang-tidy finds nothing in what changed since the commit BASE (default: in all sources); needs a configured build/
@@ -16,6 +16,7 @@ python() { ruff check --quiet . && mypy; }
 tables() {
   local stale=0
   for page in readme study analysis; do python3 "scripts/render_$page.py" --check || stale=1; done
+  python3 tests/benchmarks/report_test.py --quiet || stale=1
   return $stale
 }
 rooms() { python3 tests/architecture/rooms.py && python3 tests/architecture/rooms_test.py --quiet; }

@@ -1,5 +1,6 @@
 """What the scripts that render documentation share."""
 
+import json
 import re
 import sys
 
@@ -10,6 +11,25 @@ def with_part(text, name, content):
     if not pattern.search(text):
         sys.exit(f"no part named {name}")
     return pattern.sub(lambda match: f"{match[1]}{content}\n{match[2]}", text)
+
+
+def table(header, rows, numbers=False):
+    """A table; with `numbers` all columns but the first are aligned to the right."""
+    rule = "|---|" + ("--:|" if numbers else "---|") * (len(header) - 1)
+    return "\n".join(["| " + " | ".join(header) + " |", rule] + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def points(difference):
+    """A difference of shares in points, with its interval."""
+    mean, low, high = (100 * difference[key] for key in ("mean", "low", "high"))
+    return f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]"
+
+
+def keep(path, result):
+    """Writes a result file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"written: {path}")
 
 
 def publish(pages, check):

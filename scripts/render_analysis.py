@@ -24,7 +24,6 @@ def collect(run, command):
     analysis = json.loads((run / "analysis.json").read_text())
     config = json.loads((run / "config.json").read_text())
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    path = RESULTS / f"analysis-{config['data']['name']}-b{config['training']['batch_size']}.json"
     result = {
         "command": command,
         "environment": config["environment"],
@@ -32,9 +31,7 @@ def collect(run, command):
         "test_accuracy": metrics[-1]["values"]["test_accuracy"],
         "analysis": rounded(analysis),
     }
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result, indent=1) + "\n")
-    print(f"written: {path.relative_to(ROOT)}")
+    pages.keep(RESULTS / f"analysis-{config['data']['name']}-b{config['training']['batch_size']}.json", result)
 
 
 def collect_sweep(folder, command):
@@ -48,9 +45,7 @@ def collect_sweep(folder, command):
         "compare": json.loads((folder / "compare.json").read_text()),
         "summary": json.loads((folder / "summary.json").read_text()),
     }
-    path = RESULTS / f"sweep-{sweep['option']}.json"
-    path.write_text(json.dumps(rounded(result), indent=1) + "\n")
-    print(f"written: {path.relative_to(ROOT)}")
+    pages.keep(RESULTS / f"sweep-{sweep['option']}.json", rounded(result))
 
 
 def rounded(value):
@@ -81,11 +76,6 @@ def fixed(value, digits=3):
     return "-" if value is None else f"{value:.{digits}f}"
 
 
-def table(header, rows):
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
-
-
 def runs_table(results):
     rows = []
     for size, result in results.items():
@@ -102,7 +92,7 @@ def runs_table(results):
             ]
         )
         assert config["model"]["name"] == "small-cnn"
-    return table(["B", "samples", "epochs", "recorded", "steps", "test accuracy", "command"], rows)
+    return pages.table(["B", "samples", "epochs", "recorded", "steps", "test accuracy", "command"], rows)
 
 
 def spectra_table(results):
@@ -124,7 +114,7 @@ def spectra_table(results):
         )
     header = ["B", "power, noise / signal", "noise above signal at", "lowest frequency: noise / signal"]
     header += ["highest", "signal below cut-off", "noise below cut-off"]
-    return table(header, rows)
+    return pages.table(header, rows)
 
 
 def ratio_table(results):
@@ -140,7 +130,7 @@ def ratio_table(results):
             agreement = result["analysis"]["fidelity"]["alphas"][k]["spearman"][-1]
             row += [number(ratio["over_visits"]), number(ratio["between_samples"]), fixed(agreement)]
         rows.append(row)
-    return table(header, rows)
+    return pages.table(header, rows)
 
 
 def fidelity_table(results):
@@ -150,12 +140,13 @@ def fidelity_table(results):
     rows = []
     first = next(iter(results.values()))["analysis"]["fidelity"]["scores"]
     for k, score in enumerate(first):
-        row = [f"`{score['name']}`", "batch losses" if score["sees"] == "batch losses" else "per-sample losses"]
+        sees = score["sees"] if score["sees"] in ("batch losses", "output gradients") else "per-sample losses"
+        row = [f"`{score['name']}`", sees]
         for result in results.values():
             one = result["analysis"]["fidelity"]["scores"][k]
             row += [fixed(one["spearman"][-1]), fixed(one["pearson"][-1]), f"{100 * one['top_overlap'][-1]:.0f} %"]
         rows.append(row)
-    return table(header, rows)
+    return pages.table(header, rows)
 
 
 def cost_table():
@@ -174,7 +165,7 @@ def cost_table():
         for one in cost["rows"]
     ]
     header = ["run", "without", "with --record", "difference", "on disk"]
-    return table(header, rows) + f"\n\nMade by {cost['command']}, {cost['note']}."
+    return pages.table(header, rows) + f"\n\nMade by {cost['command']}, {cost['note']}."
 
 
 def sweep_table():
@@ -189,12 +180,11 @@ def sweep_table():
             [
                 row["method"].rpartition("=")[2],
                 f"{100 * row['mean']:.2f} ± {100 * row['deviation']:.2f}",
-                "-" if difference is None
-                else f"{100 * difference['mean']:+.2f} [{100 * difference['low']:+.2f}, {100 * difference['high']:+.2f}]",
+                "-" if difference is None else pages.points(difference),
                 f"{100 * row['pruned_share']:.1f} %",
             ]
         )
-    return table(["alpha", "accuracy", "difference to full", "pruned"], rows) + f"\n\nMade by `{result['command']}`."
+    return pages.table(["alpha", "accuracy", "difference to full", "pruned"], rows) + f"\n\nMade by `{result['command']}`."
 
 
 def plot(results):

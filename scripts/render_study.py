@@ -43,10 +43,7 @@ def collect(folder, results):
             "parameters": config["model"]["parameters"],
             "curves": {method: curve(comparison, method, compare["seeds"]) for method in compare["methods"]},
         }
-        results.mkdir(parents=True, exist_ok=True)
-        path = results / f"study-{comparison.name}.json"
-        path.write_text(json.dumps(result, indent=1) + "\n")
-        print(f"written: {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}")
+        pages.keep(results / f"study-{comparison.name}.json", result)
 
 
 def curve(comparison, method, seeds):
@@ -77,8 +74,7 @@ def difference(row):
     interval = row["difference"]
     if interval is None:
         return "-"
-    text = f"{100 * interval['mean']:+.2f} [{100 * interval['low']:+.2f}, {100 * interval['high']:+.2f}]"
-    return f"**{text}**" if interval["supported"] else text
+    return f"**{pages.points(interval)}**" if interval["supported"] else pages.points(interval)
 
 
 def accuracy(row):
@@ -88,17 +84,20 @@ def accuracy(row):
 
 
 def table(rows, baseline):
-    lines = [
-        f"| method | accuracy | difference to {baseline} | pruned | time | saved | overhead |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+    cells = [
+        [
+            row["method"],
+            accuracy(row),
+            difference(row),
+            percent(row["pruned_share"]),
+            f"{row['train_seconds_mean']:.0f} s",
+            "-" if row["time_saved"] is None else percent(row["time_saved"]),
+            percent(row["prune_overhead"], 3),
+        ]
+        for row in rows
     ]
-    for row in rows:
-        saved = "-" if row["time_saved"] is None else percent(row["time_saved"])
-        lines.append(
-            f"| {row['method']} | {accuracy(row)} | {difference(row)} | {percent(row['pruned_share'])} "
-            f"| {row['train_seconds_mean']:.0f} s | {saved} | {percent(row['prune_overhead'], 3)} |"
-        )
-    return "\n".join(lines)
+    header = ["method", "accuracy", f"difference to {baseline}", "pruned", "time", "saved", "overhead"]
+    return pages.table(header, cells, numbers=True)
 
 
 def rows_of(result, methods):

@@ -39,17 +39,17 @@ fi
 
 # trim leaves out 36 % in 15 of 20 epochs, which is 27 % of the run. Batches of 32: a mean of 128 losses says little of one.
 if wanted noise; then
-  compare noise "${fashion[@]}" --epochs 20 --batch-size 32 --label-noise 0.4 --baseline random-dynamic:prune-ratio=0.27 \
+  compare noise --data fashion-mnist --limit 12000 --seeds 0 1 2 3 4 --epochs 20 --batch-size 32 --label-noise 0.4 --baseline random-dynamic:prune-ratio=0.27 \
     --methods full random-dynamic:prune-ratio=0.27 bls-trim:prune-ratio=0.36 blr-trim:prune-ratio=0.36 \
-    blr-trim:prune-ratio=0.36,step=0.5 trim:prune-ratio=0.36
+    blr-trim:prune-ratio=0.36,step=0.5 ogs-trim:prune-ratio=0.36 trim:prune-ratio=0.36
 fi
 
 # 36 % in 55 of 60 epochs is 33 % of the run.
 if wanted memorized; then
-  compare memorized --data fashion-mnist --limit 4000 --seeds 0 1 2 --epochs 60 --batch-size 32 --label-noise 0.4 \
+  compare memorized --data fashion-mnist --limit 4000 --seeds 0 1 2 3 4 --epochs 60 --batch-size 32 --label-noise 0.4 \
     --baseline random-dynamic:prune-ratio=0.33 \
     --methods full random-dynamic:prune-ratio=0.33 bls-trim:prune-ratio=0.36 blr-trim:prune-ratio=0.36 \
-    blr-trim:prune-ratio=0.36,step=0.5 trim:prune-ratio=0.36
+    blr-trim:prune-ratio=0.36,step=0.5 ogs-trim:prune-ratio=0.36 trim:prune-ratio=0.36
 fi
 
 if wanted homogeneous; then

@@ -2,6 +2,8 @@
 
 import math
 
+import pages
+
 # Student's 97.5 % quantile by degrees of freedom.
 QUANTILES = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262]
 
@@ -39,13 +41,6 @@ PAIRS = {
         ("bls-trim", "random-dynamic"),
         ("trim", "blr-trim"),
     ],
-    "memorized": [
-        ("blr-trim", "random-dynamic"),
-        ("blr-trim:prune-ratio=0.36,step=0.5", "random-dynamic"),
-        ("blr-trim", "bls-trim"),
-        ("bls-trim", "random-dynamic"),
-        ("trim", "blr-trim"),
-    ],
     "tail": [
         ("random-dynamic:min-per-class=0.7", "random-dynamic"),
         ("bls-infobatch:min-per-class=0.7", "bls-infobatch"),
@@ -54,6 +49,7 @@ PAIRS = {
         ("bls-infobatch:homogeneous=1", "bls-infobatch"),
     ],
 }
+PAIRS["memorized"] = PAIRS["noise"]
 
 
 def find(result, name):
@@ -79,7 +75,7 @@ def sentence(first, second, difference):
     """What the seeds say about one pair, and no more."""
     values = difference["values"]
     better = sum(value > 0 for value in values)
-    interval = f"{100 * difference['mean']:+.2f} points [{100 * difference['low']:+.2f}, {100 * difference['high']:+.2f}]"
+    interval = pages.points(difference).replace(" [", " points [")
     if difference["low"] > 0:
         verdict = f"`{first}` is better than `{second}`"
     elif difference["high"] < 0:
@@ -119,14 +115,9 @@ def conditions(result):
 
 def processes(one, two):
     """The methods that ran on one process and on two: the accuracy of both and the paired difference."""
-    lines = ["| method | 1 process | 2 processes | difference |", "|---|--:|--:|--:|"]
+    rows = []
     for row in two["summary"]["rows"]:
-        single = find(one, row["method"])
-        if single is None:
-            continue
-        difference = paired(row, single)
-        lines.append(
-            f"| {row['method']} | {100 * single['mean']:.2f} | {100 * row['mean']:.2f} "
-            f"| {100 * difference['mean']:+.2f} [{100 * difference['low']:+.2f}, {100 * difference['high']:+.2f}] |"
-        )
-    return "\n".join(lines)
+        if single := find(one, row["method"]):
+            difference = pages.points(paired(row, single))
+            rows.append([row["method"], f"{100 * single['mean']:.2f}", f"{100 * row['mean']:.2f}", difference])
+    return pages.table(["method", "1 process", "2 processes", "difference"], rows, numbers=True)

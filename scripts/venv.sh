@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Makes the virtual environment .venv if there is none, and installs requirements/NAME.txt into it, each once.
-# Usage: [PYTHON=interpreter] scripts/venv.sh NAME...
+# Usage: [VENV=folder] [PYTHON=interpreter] scripts/venv.sh NAME...
+# VENV: another folder than .venv; has a torch of its own.
 # PYTHON: what to make .venv with (default: python3). If it has torch, .venv takes torch from there, installs none, and leaves the
 # interpreter's own environment as it is.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-venv=.venv
+venv=${VENV:-.venv}
 python=${PYTHON:-python3}
 
 fail() {
@@ -40,7 +41,7 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
   site=$($venv/bin/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
   # The package, where the build lays it out.
   echo "$PWD/build/python" > "$site/tamis-build.pth"
-  if [ -n "${PYTHON:-}" ] && "$python" -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))'; then
+  if [ -z "${VENV:-}" ] && [ -n "${PYTHON:-}" ] && "$python" -c 'import importlib.util, sys; sys.exit(not importlib.util.find_spec("torch"))'; then
     "$python" -c 'import os, sys; print(*(p for p in sys.path if p.endswith("-packages")), sep="\n")' > "$site/given-environment.pth"
     touch $venv/.torch-is-given
   fi

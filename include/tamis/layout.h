@@ -12,10 +12,13 @@ enum class Layout {
   replicated,  // every rank keeps all scores; ranks exchange one number per batch after an epoch
   sharded,     // a rank keeps the scores of its own part of the samples, and trains on these only;
                // ranks exchange statistics
+  external,    // every rank keeps all scores and its plan is the whole epoch, which somebody else
+               // cuts; losses are observed by index, and one rank may see any samples
 };
 inline constexpr std::uint64_t kMaxReplicated = 100'000'000;
 
-// "automatic", "replicated" or "sharded". Throws std::invalid_argument for another name.
+// "automatic", "replicated" or "sharded": those that need nobody else. Throws
+// std::invalid_argument for another name.
 Layout parse_layout(std::string_view name);
 std::string_view to_text(Layout layout);
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,11 +41,19 @@ struct PassSummary {
   std::uint64_t epoch = 0;
   std::size_t num_batches = 0;  // delivered
   std::size_t num_updates = 0;  // without ids
-  // Batches without an update of any kind; not the last one of a loop that was left early.
+  // Batches without an update of any kind, not the last one of a loop that was left early; and
+  // updates whose backward pass never came (num_unsettled).
   std::size_t num_missed = 0;
+  std::size_t num_unsettled = 0;
   // In order: none of the losses was observed, because the numbers differ or the order is broken.
   bool dropped = false;
   bool out_of_order = false;
+};
+
+// An update whose observation comes later, in the backward pass.
+struct Claim {
+  std::uint64_t number = 0;  // no other claim of the book has it
+  PlannedBatch batch = {};   // empty by ids
 };
 
 // What to tell the user about the pass, with the cure; empty if all went well.
@@ -64,7 +73,9 @@ class LossBook {
   void begin_pass(Booking booking);
   bool in_pass() const { return pass_.is_open; }
 
-  // The next `count` samples of the plan have been handed out as a batch. Throws std::logic_error
+  // The next `count` samples of the plan have been handed out as a batch (in order: drawn). In
+  // order, 0 means that the loader asked for another batch and there was none left: a loader that
+  // asks once for each batch that it hands out shows so that it still does. Throws std::logic_error
   // if no pass is open and std::out_of_range past the end of the plan.
   void deliver(std::size_t count);
   // The loader has handed out all it will; what is left of the plan was dropped. The epoch is
@@ -79,14 +90,23 @@ class LossBook {
   PlannedBatch update(double mean_loss);
   PlannedBatch update(std::span<const float> losses);
 
-  // In order: the caller has seen that updates and batches do not belong together one by one. The
-  // pass will be dropped.
-  void break_order() { pass_.is_broken = pass_.is_open; }
+  // True if an update of this pass was refused because something fetches ahead: its batches may
+  // still be trained on after the loader has come to its end.
+  bool has_refused() const { return pass_.fetches_ahead && pass_.is_broken; }
 
   // By ids: the samples are known, because they travelled with the batch. Right in every loop, also
   // outside a pass. Returns what Pruner::observe returns. Throws as Pruner::observe does.
   bool update(std::span<const SampleIndex> ids, double mean_loss);
   bool update(std::span<const SampleIndex> ids, std::span<const float> losses);
+
+  // With watched outputs: the update of a batch comes first, its norms in the backward pass.
+  // claim() is an update in every way but that nothing is observed yet. Throws as update() does.
+  Claim claim();
+  Claim claim(std::span<const SampleIndex> ids);
+  // The observation: made now, or in order kept back. Returns what Pruner::observe returns; false,
+  // and does nothing, if the claim was settled before or its pass has ended.
+  bool settle(const Claim& claim, double mean_loss, std::span<const float> norms);
+  std::size_t num_open_claims() const { return pass_.claims.size(); }
 
   // Ends the pass: in order, observes or drops what was kept back; also what a loaded state has
   // kept back if its pass is not continued. Otherwise, without an open pass, does nothing.
@@ -99,6 +119,18 @@ class LossBook {
   void after_load();
 
  private:
+  // In order: what an update brought.
+  enum class KeptForm : std::uint8_t { claimed, mean, losses, watched };
+  struct KeptLoss {
+    KeptForm form = KeptForm::claimed;
+    double mean = 0.0;
+    std::vector<float> values = {};  // losses, or the norms of watched outputs
+  };
+  struct OpenClaim {
+    PlannedBatch batch = {};
+    std::vector<SampleIndex> ids = {};  // empty: the batch of the plan
+    std::size_t update = 0;             // in order: which one
+  };
   struct Pass {
     bool is_open = false;
     Booking booking = Booking::by_delivery;
@@ -114,10 +146,8 @@ class LossBook {
     bool has_lag = false;                    // the first update of this walk has come
     // In order: an update had no batch, or more or less than one batch came between two updates.
     bool is_broken = false;
-    // In order, the losses of the first num_updates batches.
-    std::vector<std::uint32_t> num_losses = {};  // of each update; 0: its mean loss
-    std::vector<double> means = {};
-    std::vector<float> losses = {};
+    std::vector<KeptLoss> kept = {};                 // in order, of the first num_updates batches
+    std::map<std::uint64_t, OpenClaim> claims = {};  // by number
   };
 
   const EpochPlan& running_plan() const;
@@ -129,9 +159,11 @@ class LossBook {
   void mark_updated_by(SampleIndex id);
   bool holds(std::size_t number, SampleIndex id) const;
   void observe_kept_back();
+  static Pass read_pass(std::span<const std::byte> bytes);
 
   Pruner* pruner_;
   Pass pass_;
+  std::uint64_t num_claims_ = 0;  // ever made
 };
 
 }  // namespace tamis

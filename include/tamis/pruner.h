@@ -114,8 +114,8 @@ class Pruner {
   // counted in num_skipped_observations and changes nothing else; returns false then. Replicated
   // ranks keep the loss for exchange() and return true. Throws std::out_of_range past the end of
   // the plan, std::runtime_error if no epoch is running, and std::invalid_argument for an empty
-  // batch and for a mean loss given to a score that needs one loss per sample. With several ranks a
-  // mean is kept as a 32-bit float.
+  // batch and for a loss given to a score that needs more: one loss per sample, or norms. With
+  // several ranks a mean is kept as a 32-bit float.
   bool observe(std::size_t begin, std::size_t count, double mean_loss);
   bool observe(std::size_t begin, std::span<const float> losses);
 
@@ -126,6 +126,24 @@ class Pruner {
   bool observe(std::span<const SampleIndex> indices, std::span<const float> losses);
   bool observe(std::span<const std::uint32_t> indices, double mean_loss);
   bool observe(std::span<const std::uint32_t> indices, std::span<const float> losses);
+
+  // The same with watched outputs: besides the loss, for every sample the norm of the loss's
+  // gradient by its output, for the score output-gradient and for recordings. Any factor that all
+  // norms have in common is allowed. Other scores take the loss alone. Norms of which one is
+  // negative or not finite, or that are all 0, are counted as skipped by output-gradient.
+  // `mean_loss` is that of all rows of the batch, as are the norms, samples that fill up included.
+  // Throws std::invalid_argument if there are not as many norms as samples.
+  bool observe(std::size_t begin, double mean_loss, std::span<const float> norms);
+  bool observe(std::size_t begin, std::span<const float> losses, std::span<const float> norms);
+  bool observe(std::span<const SampleIndex> indices, double mean_loss,
+               std::span<const float> norms);
+  bool observe(std::span<const SampleIndex> indices, std::span<const float> losses,
+               std::span<const float> norms);
+  bool observe(std::span<const std::uint32_t> indices, double mean_loss,
+               std::span<const float> norms);
+  bool observe(std::span<const std::uint32_t> indices, std::span<const float> losses,
+               std::span<const float> norms);
+
   // Throws std::invalid_argument if observe() would for a batch of `count` samples.
   void check_observation(std::size_t count, LossKind kind) const;
 

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tamis/scorer.h"
+
 namespace tamis {
 
 struct RankCost {
@@ -16,9 +18,9 @@ struct EpochShape {
   std::uint64_t num_samples = 0;
   std::uint64_t num_selected = 0;
   std::uint64_t num_ranks = 1;
-  std::uint64_t batch_size = 1;       // of one rank
-  std::uint64_t bytes_per_score = 4;  // that the scorer keeps per sample
-  bool has_sample_losses = false;     // one loss per sample is observed, not the mean of the batch
+  std::uint64_t batch_size = 1;             // of one rank
+  std::uint64_t bytes_per_score = 4;        // that the scorer keeps per sample
+  LossKind observed = LossKind::mean_loss;  // of every batch
 };
 
 // Replicated: the losses of an epoch and the comparison of the next plans; exact for the rank's

@@ -31,10 +31,11 @@ struct RecorderOptions {
 // Throws std::invalid_argument if a field is out of range or a sample is named twice.
 void validate(const RecorderOptions& options);
 
-// Keeps of every step the epoch, the samples of the batch and their mean loss, and for the recorded
-// samples their per-sample losses, as a folder of safetensors files: 4 bytes per sample of a batch,
-// 12 per batch and 4 per per-sample loss. Memory is bounded by `shard_bytes`; a file appears
-// complete or not at all. Steps are counted from 0. Not thread-safe. Recording reads it back.
+// Keeps of every step the epoch, the samples of the batch and their mean loss, for the recorded
+// samples their per-sample losses, and for all samples the norms of their output gradients where
+// these are watched, as a folder of safetensors files: 4 bytes per sample of a batch, 12 per batch,
+// 4 per per-sample loss and 4 per norm. Memory is bounded by `shard_bytes`; a file appears complete
+// or not at all. Steps are counted from 0. Not thread-safe. Recording reads it back.
 class Recorder {
  public:
   // A new recording; the folder is made if it is missing. Throws std::invalid_argument if an option
@@ -45,6 +46,9 @@ class Recorder {
   static Recorder open(const std::filesystem::path& folder);
   // True if the folder has a recording.
   static bool exists(const std::filesystem::path& folder);
+  // Removes the files of a recording, whole or half-written, and the folder if nothing else is in
+  // it. Does nothing if there is no such folder.
+  static void remove(const std::filesystem::path& folder);
 
   Recorder(Recorder&&) noexcept;
   Recorder& operator=(Recorder&&) noexcept;
@@ -58,12 +62,14 @@ class Recorder {
   // Steps so far.
   std::uint64_t num_steps() const;
 
-  // One step. `losses` has one entry per index, or is empty where only the mean is known. Losses
-  // may be NaN or infinite: a score would skip that step, and so does analysis. Throws
-  // std::out_of_range for an index, std::invalid_argument for an empty batch or losses of another
-  // length, and std::runtime_error if a full shard cannot be written; the step is kept even then.
+  // One step. `losses` has one entry per index, or is empty where only the mean is known. `norms`
+  // is empty too, or has one entry per index and perhaps more, of samples that fill up the batch.
+  // Either may be NaN or infinite: a score would skip that step, and so does analysis. Throws
+  // std::out_of_range for an index, std::invalid_argument for an empty batch, losses of another
+  // length or fewer norms, and std::runtime_error if a full shard cannot be written; the step is
+  // kept even then.
   void record(std::uint64_t epoch, std::span<const std::uint32_t> indices, double mean_loss,
-              std::span<const float> losses = {});
+              std::span<const float> losses = {}, std::span<const float> norms = {});
 
   // What the model, as it is now, loses on each of samples(): the truth that scores are held
   // against. Written at once. Throws std::invalid_argument unless there is one loss per sample.

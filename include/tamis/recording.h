@@ -20,6 +20,9 @@ struct RecordedStep {
   // where they were not known. An index that stands twice in the batch is here twice.
   std::span<const std::uint32_t> places;
   std::span<const float> losses;
+  // The norm of the loss's gradient by each output of the batch; empty where the outputs were not
+  // watched. In the order of `indices`; those of samples that filled up a rank's batch follow.
+  std::span<const float> norms = {};
 };
 
 // The losses of all recorded samples after an epoch.

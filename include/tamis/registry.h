@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <span>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,11 +14,20 @@
 
 namespace tamis {
 
-// One option of a score or policy. The rule is what error messages and help texts say.
+// As initial_score of batch-loss: every sample starts at the loss of the first observed batch.
+inline constexpr double kFirstBatchLoss = std::numeric_limits<double>::quiet_NaN();
+
+// What the value of an option must be, as error messages and help texts say it.
+struct OptionRule {
+  std::string_view text;  // "in [0, 1)"
+  bool (*accepts)(double value);
+};
+
+// One option of a score or policy.
 struct OptionInfo {
   std::string_view name;
   double default_value = 0.0;
-  std::string_view rule;  // "in [0, 1)"
+  OptionRule rule;
   std::string_view help;
 };
 
@@ -26,6 +35,7 @@ struct ScorerInfo {
   std::string_view name;
   std::string_view summary;
   std::vector<OptionInfo> options;
+  // Takes a value for every option that keeps its rule; make_scorer sees to it.
   std::unique_ptr<Scorer> (*make)(std::size_t num_samples, const OptionMap& options);
 };
 
@@ -35,7 +45,7 @@ struct PolicyInfo {
   // The score that the policy's own authors feed it; used when a user names only the policy.
   std::string_view default_score;
   std::vector<OptionInfo> options;
-  std::unique_ptr<Policy> (*make)(const OptionMap& options);
+  std::unique_ptr<Policy> (*make)(const OptionMap& options);  // as above, see make_policy
 };
 
 // A score and a policy under the one name that papers use, such as bls-infobatch. See method.h.

@@ -23,6 +23,10 @@ struct Observation {
   double mean_loss = 0.0;
   // One loss per index, or empty when only the mean is known.
   std::span<const float> losses = {};
+  // The norm of the loss's gradient by each output of the batch, or empty where the outputs were
+  // not watched. Those of samples that only fill up a rank's batch stand behind the others, so
+  // there may be more norms than indices. Any floats: a scorer that uses them checks them.
+  std::span<const float> norms = {};
   // True if it is known that no index stands twice.
   bool distinct = false;
 
@@ -42,8 +46,9 @@ struct ScorerArray {
 
 // What a training step must tell a score.
 enum class LossKind {
-  mean_loss,      // the mean loss of the batch, or the losses of its samples
-  sample_losses,  // the loss of every sample of the batch
+  mean_loss,         // the mean loss of the batch, or the losses of its samples
+  sample_losses,     // the loss of every sample of the batch
+  output_gradients,  // mean loss or losses, and one norm per sample
 };
 
 // Keeps one score per sample. A scorer changes only the samples of the observed batch; an index
@@ -62,7 +67,7 @@ class Scorer {
   virtual LossKind prefers() const { return needs(); }
 
   // Applies one observation. Returns false, and changes nothing, if the scorer cannot use this loss
-  // (BLR and a loss that is not positive).
+  // (BLR and a loss that is not positive) or these norms.
   virtual bool observe(const Observation& observation) = 0;
 
   // The scores, kUnscored where there is none. Refers to the scorer's own memory where the score is
@@ -74,6 +79,9 @@ class Scorer {
   virtual std::vector<ScorerArray> arrays() = 0;
   virtual OptionMap numbers() const { return {}; }
   virtual void set_numbers(const OptionMap&) {}
+  // False for numbers that no run can have come to: a state that has them is refused. All names of
+  // numbers() are there, and no number is infinite.
+  virtual bool is_possible(const OptionMap&) const { return true; }
 
   // The running numbers of a run whose ranks all had `before` and then went on by themselves, to
   // after[r]. The default is for scorers without numbers.

@@ -32,6 +32,13 @@ std::string type_of(const nb::object& array) {
   return nb::str(dtype).c_str();
 }
 
+void require_real(const nb::object& array, const char* what) {
+  const std::string kind = kind_of(array);
+  if (kind == "f" || kind == "i" || kind == "u") return;
+  throw nb::type_error(
+      (std::string(what) + " must be a real number, got " + type_of(array)).c_str());
+}
+
 Buffer convert(const nb::object& array, const char* dtype) {
   return Buffer(nb::module_::import_("numpy").attr("ascontiguousarray")(array, dtype));
 }
@@ -87,10 +94,7 @@ Losses::Losses(nb::handle object) {
   buffer_ = try_direct<float>(object);
   if (buffer_.holds<float>()) return;
   const nb::object array = as_array(object);
-  const std::string kind = kind_of(array);
-  if (kind != "f" && kind != "i" && kind != "u") {
-    throw nb::type_error(("a loss must be a real number, got " + type_of(array)).c_str());
-  }
+  require_real(array, "a loss");
   const std::size_t dimensions = num_dimensions(array);
   if (dimensions > 1) {
     throw nb::value_error(("a loss must be one number or one per sample, got " +
@@ -103,6 +107,17 @@ Losses::Losses(nb::handle object) {
   } else {
     buffer_ = convert(array, "float32");
   }
+}
+
+Norms::Norms(nb::handle object) : buffer_(try_direct<float>(object)) {
+  if (buffer_.holds<float>()) return;
+  const nb::object array = as_array(object);
+  require_real(array, "a norm");
+  if (const std::size_t dimensions = num_dimensions(array); dimensions != 1) {
+    throw nb::value_error(
+        ("norms must have one dimension, got " + std::to_string(dimensions)).c_str());
+  }
+  buffer_ = convert(array, "float32");
 }
 
 }  // namespace tamis::python

@@ -71,6 +71,17 @@ class Losses {
   Buffer buffer_;
 };
 
+// The norms of one step: one per sample.
+class Norms {
+ public:
+  // Throws TypeError unless the object holds real numbers, ValueError unless it has one dimension.
+  explicit Norms(nb::handle object);
+  std::span<const float> values() const { return buffer_.as<float>(); }
+
+ private:
+  Buffer buffer_;
+};
+
 template <typename T>
 using NumpyArray = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 

@@ -4,17 +4,19 @@
 #include "arrays.h"
 #include "module.h"
 #include "plan_weights.h"
+#include "sample_ids.h"
 #include "tamis/epoch_plan.h"
 
 namespace tamis::python {
 
 namespace {
 
-nb::list samples(const EpochPlan& plan, std::size_t begin, std::size_t count) {
+nb::list samples(const EpochPlan& plan, std::size_t begin, std::size_t count,
+                 SampleIndex base = 0) {
   std::vector<SampleIndex> indices(count);
   plan.copy_to(begin, indices);
   nb::list out;
-  for (const SampleIndex index : indices) out.append(index);
+  for (const SampleIndex index : indices) out.append(base + index);
   return out;
 }
 
@@ -85,6 +87,7 @@ nb::object weights_of(const EpochPlan& plan, std::span<const SampleIndex> sample
 }
 
 void bind_epoch_plan(nb::module_& module) {
+  module.attr("INDEX_BITS") = kIndexBits;
   nb::class_<EpochPlan>(
       module, "EpochPlan",
       "The samples of one epoch that this rank trains on, in order, with their weights.")
@@ -96,8 +99,20 @@ void bind_epoch_plan(nb::module_& module) {
             return self.sample(j);
           },
           nb::arg("position"), "The sample at a position of this rank's order.")
-      .def("samples", &samples, nb::arg("begin"), nb::arg("count"),
-           "Samples [begin, begin + count) of this rank's order, as a list.")
+      .def(
+          "samples",
+          [](const EpochPlan& self, std::size_t begin, std::size_t count) {
+            return samples(self, begin, count);
+          },
+          nb::arg("begin"), nb::arg("count"),
+          "Samples [begin, begin + count) of this rank's order, as a list.")
+      .def(
+          "ids",
+          [](const EpochPlan& self, std::size_t begin, std::size_t count) {
+            return samples(self, begin, count, id_base(self.epoch()));
+          },
+          nb::arg("begin"), nb::arg("count"),
+          "The same as ids: the epoch above the lowest INDEX_BITS bits, which are the index.")
       .def("is_padding", &EpochPlan::is_padding, nb::arg("position"),
            "True if the sample is there to fill up, so that all ranks have equally many.")
       .def_prop_ro("epoch", &EpochPlan::epoch)

@@ -2,12 +2,18 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "arrays.h"
 #include "module.h"
 #include "plan_weights.h"
+#include "sample_ids.h"
 #include "tamis/loss_book.h"
 
 namespace tamis::python {
@@ -18,9 +24,27 @@ class Book : public LossBook {
  public:
   explicit Book(Pruner& pruner) : LossBook(pruner), pruner_(pruner) {}
   const EpochPlan& plan() const { return *pruner_.plan(); }
+  Pruner& pruner() { return pruner_; }
+
+  // Before the next epoch starts: batches of the running one may still be under way.
+  void keep_weights() {
+    if (pruner_.plan() != nullptr) past_.emplace(plan());
+  }
+  // The weights of the epoch that the ids are of; null: those of the running plan. Throws
+  // std::invalid_argument if they are not known any more.
+  const PastWeights* past_weights(const BatchIds& ids) const {
+    if (!ids.epoch() || *ids.epoch() == plan().epoch()) return nullptr;
+    if (past_ && past_->epoch() == *ids.epoch()) return &*past_;
+    throw std::invalid_argument(
+        "update: this batch is of epoch " + std::to_string(*ids.epoch()) + ", but epoch " +
+        std::to_string(plan().epoch()) +
+        " is running, and weights are kept for one epoch only; update every batch before the "
+        "second epoch after it, or give plain indices for the weights of the running epoch");
+  }
 
  private:
   Pruner& pruner_;
+  std::optional<PastWeights> past_;
 };
 
 nb::object update(Book& book, nb::handle loss) {
@@ -33,15 +57,83 @@ nb::object update(Book& book, nb::handle loss) {
   return weights_at(book.plan(), batch.begin, batch.count);
 }
 
+// Per-sample losses and their weights over the batch size in the memory of two tensors, so that a
+// step makes no arrays.
+void update_memory(Book& book, std::uintptr_t losses, std::uintptr_t weights, std::size_t count) {
+  const auto* const from = reinterpret_cast<const float*>(losses);
+  auto* const to = reinterpret_cast<float*>(weights);
+  const PlannedBatch batch = book.update(std::span(from, count));
+  const float share = 1.0F / static_cast<float>(count);
+  for (std::size_t k = 0; k < count; ++k) to[k] = book.plan().weight(batch.begin + k) * share;
+}
+
+nb::object weights_of(const Book& book, const BatchIds& ids) {
+  const PastWeights* const past = book.past_weights(ids);
+  if (past == nullptr) return python::weights_of(book.plan(), ids.indices());
+  std::vector<float> weights;
+  for (const SampleIndex index : ids.indices()) weights.push_back(past->weight_of(index));
+  return nb::cast(to_numpy(std::move(weights)));
+}
+
+double mean_weight_of(const Book& book, const BatchIds& ids) {
+  const PastWeights* const past = book.past_weights(ids);
+  return past == nullptr ? book.plan().mean_weight_of(ids.indices())
+                         : past->mean_weight_of(ids.indices());
+}
+
+// A batch of an epoch that is over is scored, but is none of the running pass.
+template <typename Loss>
+void observe(Book& book, const BatchIds& ids, const Loss& loss) {
+  if (book.past_weights(ids) == nullptr) {
+    book.LossBook::update(ids.indices(), loss);
+  } else {
+    book.pruner().observe(ids.indices(), loss);
+  }
+}
+
 nb::object update_samples(Book& book, nb::handle samples, nb::handle loss) {
   const Losses losses(loss);
-  const Indices indices(samples);
+  const Indices given(samples);
+  const BatchIds ids(given.span());
   if (losses.is_mean()) {
-    book.LossBook::update(indices.span(), losses.mean());
-    return nb::float_(book.plan().mean_weight_of(indices.span()));
+    observe(book, ids, losses.mean());
+    return nb::float_(mean_weight_of(book, ids));
   }
-  book.LossBook::update(indices.span(), losses.values());
-  return weights_of(book.plan(), indices.span());
+  observe(book, ids, losses.values());
+  return weights_of(book, ids);
+}
+
+bool is_uniform(const EpochPlan& plan, const PlannedBatch& batch) {
+  for (std::size_t j = batch.begin; j < batch.end(); ++j) {
+    if (plan.weight(j) != plan.weight(batch.begin)) return false;
+  }
+  return true;
+}
+
+// Number of the claim, mean weight of its batch, one weight per sample, and whether all are equal.
+nb::tuple claim(Book& book, nb::handle samples) {
+  if (samples.is_none()) {
+    const Claim claim = book.claim();
+    const auto [begin, count] = claim.batch;
+    return nb::make_tuple(claim.number, book.plan().mean_weight(begin, count),
+                          weights_at(book.plan(), begin, count),
+                          is_uniform(book.plan(), claim.batch));
+  }
+  const Indices given(samples);
+  const BatchIds ids(given.span());
+  if (book.past_weights(ids) != nullptr) {
+    throw std::invalid_argument(
+        "update: with watched outputs a batch must be updated in its epoch, and this one is of "
+        "epoch " +
+        std::to_string(*ids.epoch()) + ", which is over");
+  }
+  const nb::object weights = weights_of(book, ids);  // refuses wrong ids
+  const Claim claim = book.claim(ids.indices());
+  return nb::make_tuple(claim.number, mean_weight_of(book, ids), weights, false);
+}
+
+bool settle(Book& book, std::uint64_t number, double mean_loss, nb::handle norms) {
+  return book.settle({.number = number}, mean_loss, Norms(norms).values());
 }
 
 nb::dict end_pass(Book& book) {
@@ -51,6 +143,7 @@ nb::dict end_pass(Book& book) {
   out["num_batches"] = summary.num_batches;
   out["num_updates"] = summary.num_updates;
   out["num_missed"] = summary.num_missed;
+  out["num_unsettled"] = summary.num_unsettled;
   out["dropped"] = summary.dropped;
   out["out_of_order"] = summary.out_of_order;
   out["warning"] = to_warning(summary);
@@ -69,6 +162,8 @@ void bind_loss_book(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("in_order"), "Starts a pass over the rest of the running plan.")
       .def_prop_ro("in_pass", &Book::in_pass)
+      .def_prop_ro("has_refused", &Book::has_refused,
+                   "True if an update was refused because something fetches ahead.")
       .def("deliver", &Book::deliver, nb::arg("count"),
            "The next `count` samples of the plan have been handed out.")
       .def("finish_delivery", &Book::finish_delivery,
@@ -83,8 +178,27 @@ void bind_loss_book(nb::module_& module) {
       .def("update", &update, nb::arg("loss"),
            "The loss of the batch that the pass says: its mean, or one per sample. Returns the "
            "batch's mean weight, or one weight per sample.")
+      .def("update_memory", &update_memory, nb::arg("losses"), nb::arg("weights"), nb::arg("count"),
+           "update() with `count` losses at an address, all of them contiguous float32; puts their "
+           "weights, divided by `count`, at another.")
       .def("update_samples", &update_samples, nb::arg("samples"), nb::arg("loss"),
-           "The same for samples by their index in the data set.")
+           "The same for samples by their ids, or by their index in the data set.")
+      .def(
+          "weights_of",
+          [](const Book& self, nb::handle samples) {
+            const Indices given(samples);
+            return weights_of(self, BatchIds(given.span()));
+          },
+          nb::arg("samples"), "One weight per sample, of the epoch that the ids are of.")
+      .def("keep_weights", &Book::keep_weights,
+           "Before the next epoch starts: batches of the running one may still be under way.")
+      .def("claim", &claim, nb::arg("samples") = nb::none(),
+           "An update whose observation comes later, with settle(). Returns its number, the mean "
+           "weight of the batch, one weight per sample, and True if all are known to be equal.")
+      .def("settle", &settle, nb::arg("claim"), nb::arg("mean_loss"), nb::arg("norms"),
+           "The mean loss of a claim, and the norms of the gradients of its outputs. Returns False "
+           "if the claim is not open any more.")
+      .def_prop_ro("num_open_claims", &Book::num_open_claims)
       .def("end_pass", &end_pass, "Ends the pass and says how it went.")
       .def("before_save", &Book::before_save)
       .def("after_load", &Book::after_load);

@@ -34,22 +34,48 @@ void construct(Pruner* self, std::size_t num_samples, std::uint64_t num_epochs,
   new (self) Pruner(options, std::move(ranks));
 }
 
-bool observe(Pruner& pruner, std::size_t begin, std::size_t count, nb::handle loss) {
-  const Losses losses(loss);
-  if (losses.is_mean()) return pruner.observe(begin, count, losses.mean());
-  if (losses.values().size() != count) {
-    throw std::invalid_argument("Pruner: losses must be as many as count (" +
-                                std::to_string(count) + "), got " +
-                                std::to_string(losses.values().size()));
-  }
-  return pruner.observe(begin, losses.values());
+void check_count(const char* what, std::size_t count, std::span<const float> values) {
+  if (values.size() == count) return;
+  throw std::invalid_argument("Pruner: " + std::string(what) + " must be as many as count (" +
+                              std::to_string(count) + "), got " + std::to_string(values.size()));
 }
 
-bool observe_samples(Pruner& pruner, nb::handle samples, nb::handle loss) {
+bool observe(Pruner& pruner, std::size_t begin, std::size_t count, nb::handle loss,
+             nb::handle norm) {
+  const Losses losses(loss);
+  if (!losses.is_mean()) check_count("losses", count, losses.values());
+  if (norm.is_none()) {
+    return losses.is_mean() ? pruner.observe(begin, count, losses.mean())
+                            : pruner.observe(begin, losses.values());
+  }
+  const Norms norms(norm);
+  check_count("norms", count, norms.values());
+  return losses.is_mean() ? pruner.observe(begin, losses.mean(), norms.values())
+                          : pruner.observe(begin, losses.values(), norms.values());
+}
+
+bool observe_samples(Pruner& pruner, nb::handle samples, nb::handle loss, nb::handle norm) {
   const Losses losses(loss);
   const Indices indices(samples);
-  return losses.is_mean() ? pruner.observe(indices.span(), losses.mean())
-                          : pruner.observe(indices.span(), losses.values());
+  if (norm.is_none()) {
+    return losses.is_mean() ? pruner.observe(indices.span(), losses.mean())
+                            : pruner.observe(indices.span(), losses.values());
+  }
+  const Norms norms(norm);
+  return losses.is_mean() ? pruner.observe(indices.span(), losses.mean(), norms.values())
+                          : pruner.observe(indices.span(), losses.values(), norms.values());
+}
+
+const char* needs(const Pruner& pruner) {
+  switch (pruner.scorer().needs()) {
+    case LossKind::mean_loss:
+      return "mean-loss";
+    case LossKind::sample_losses:
+      return "sample-losses";
+    case LossKind::output_gradients:
+      return "output-gradients";
+  }
+  throw std::logic_error("Pruner: a kind of loss without a name");
 }
 
 nb::bytes serialize(Pruner& pruner) {
@@ -151,23 +177,21 @@ void bind_planning(nb::class_<Pruner>& pruner) {
 void bind_observing(nb::class_<Pruner>& pruner) {
   pruner
       .def("observe", &observe, nb::arg("begin"), nb::arg("count"), nb::arg("loss"),
+           nb::arg("norms") = nb::none(),
            "Applies a loss, the batch's mean or one per sample, to samples [begin, begin + count) "
-           "of the running plan. Returns False, and counts it, if it is not finite or the score "
-           "cannot use it.")
+           "of the running plan. norms: of the loss's gradient by each output, if the outputs were "
+           "watched. Returns False, and counts it, if it is not finite or the score cannot use it.")
       .def("observe_samples", &observe_samples, nb::arg("samples"), nb::arg("loss"),
-           "The same for samples by their index in the data set.")
+           nb::arg("norms") = nb::none(), "The same for samples by their index in the data set.")
       .def_prop_ro(
           "scores", [](const Pruner& self) { return to_numpy(self.scores()); },
           nb::rv_policy::automatic, "One float32 per sample, NaN where unscored. A copy.")
       .def_prop_ro("num_scored", &Pruner::num_scored)
       .def_prop_ro("num_observations", &Pruner::num_observations)
       .def_prop_ro("num_skipped_observations", &Pruner::num_skipped_observations)
-      .def_prop_ro(
-          "needs",
-          [](const Pruner& self) {
-            return self.scorer().needs() == LossKind::sample_losses ? "sample-losses" : "mean-loss";
-          },
-          "What the score needs of a batch: mean-loss, or sample-losses, one per sample.");
+      .def_prop_ro("needs", &needs,
+                   "What the score needs of a batch: mean-loss, sample-losses (one per sample) or "
+                   "output-gradients (mean loss and one norm per sample).");
 }
 
 void bind_state(nb::class_<Pruner>& pruner) {

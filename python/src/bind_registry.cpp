@@ -1,8 +1,6 @@
 // The registry as plain Python data.
 #include <nanobind/stl/string_view.h>
 
-#include <string>
-
 #include "module.h"
 #include "tamis/registry.h"
 
@@ -18,7 +16,7 @@ nb::list describe_options(const std::vector<OptionInfo>& options) {
     nb::dict entry;
     entry["name"] = option.name;
     entry["default"] = option.default_value;
-    entry["rule"] = option.rule;
+    entry["rule"] = option.rule.text;
     entry["help"] = option.help;
     all.append(entry);
   }

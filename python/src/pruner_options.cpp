@@ -49,7 +49,7 @@ PrunerOptions make_options(std::size_t num_samples, std::uint64_t num_epochs,
                         .min_per_class = min_per_class,
                         .labels = to_labels(labels),
                         .target_prune = target_prune,
-                        .layout = parse_layout(layout),
+                        .layout = layout == "external" ? Layout::external : parse_layout(layout),
                         .remainder = parse_remainder(remainder)};
   if (score) options.score = Spec{*score, {score_options.begin(), score_options.end()}};
   return options;

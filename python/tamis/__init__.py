@@ -19,9 +19,11 @@ from ._core import EpochPlan, LossBook, Pruner, __version__, methods, policies, 
 from ._options import Options
 
 if TYPE_CHECKING:
-    from ._batches import Batch
+    from ._batches import Batch, indices_of
     from ._methods import BLR, BLS, InfoBatch, SeTa, prune
-    from ._warnings import MissedUpdateWarning, TargetWarning
+    from ._check import Check
+    from ._stream import Stream
+    from ._warnings import LoopWarning, MissedUpdateWarning, TargetWarning
     from .handler import Handler
     from .loader import Loader, Sampler
     from .lr import ProgressLR, lr_by_progress
@@ -31,14 +33,18 @@ _NEED_TORCH = {
     "BLR": "_methods",
     "BLS": "_methods",
     "Batch": "_batches",
+    "Check": "_check",
     "Handler": "handler",
     "InfoBatch": "_methods",
     "Loader": "loader",
+    "LoopWarning": "_warnings",
     "MissedUpdateWarning": "_warnings",
     "ProgressLR": "lr",
     "Sampler": "loader",
     "SeTa": "_methods",
+    "Stream": "_stream",
     "TargetWarning": "_warnings",
+    "indices_of": "_batches",
     "lr_by_progress": "lr",
     "prune": "_methods",
 }
@@ -47,10 +53,12 @@ __all__ = [
     "BLR",
     "BLS",
     "Batch",
+    "Check",
     "EpochPlan",
     "Handler",
     "InfoBatch",
     "Loader",
+    "LoopWarning",
     "LossBook",
     "MissedUpdateWarning",
     "Options",
@@ -58,8 +66,10 @@ __all__ = [
     "Pruner",
     "Sampler",
     "SeTa",
+    "Stream",
     "TargetWarning",
     "__version__",
+    "indices_of",
     "lr_by_progress",
     "methods",
     "policies",

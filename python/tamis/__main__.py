@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import __version__, methods, policies, scores
+from . import __version__, _program, methods, policies, scores
 from ._core import Pruner
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ def main(arguments: list[str] | None = None) -> int:
         print_methods()
     if what in (None, "check"):
         print("\nSelf-check")
-        passed = [run_check("core", check_core), run_check("DataLoader", check_torch)]
+        checks = {"core": check_core, "DataLoader": check_torch, "program": _program.version}
+        passed = [run_check(name, check) for name, check in checks.items()]
         return 0 if all(passed) else 1
     return 0
 

@@ -30,7 +30,7 @@ def register(handler: Handler) -> int:
 @torch.library.custom_op("tamis::weights", mutates_args=())
 def weights(loss: Tensor, ids: Tensor | None, handler: int) -> Tensor:
     """Takes the loss of a batch; returns what it is multiplied by, in its shape."""
-    given = _handlers[handler]._run.weigh(loss, ids)
+    given = _handlers[handler]._run.weigh(loss, ids, is_traced=True)
     return torch.as_tensor(given, dtype=loss.dtype, device=loss.device)
 
 

@@ -28,6 +28,17 @@ def check(loss: Any) -> None:
         )
 
 
+def is_plain_memory(loss: Tensor) -> bool:
+    """True for per-sample losses that the core can read where they are."""
+    return (
+        loss.dtype is torch.float32
+        and loss.ndim == 1
+        and loss.is_cpu
+        and loss.is_contiguous()
+        and len(loss) > 0
+    )
+
+
 def to_host(loss: Any) -> Any:
     """A float, or a float32 array; waits for the device that computes the loss."""
     if not isinstance(loss, Tensor):
@@ -41,8 +52,8 @@ def to_host(loss: Any) -> Any:
 
 
 def to_ids(ids: Any) -> Any:
-    """Ids of any kind in host memory."""
-    return ids.detach().cpu().numpy() if isinstance(ids, Tensor) else ids
+    """Ids of any kind as an array in host memory."""
+    return ids.detach().cpu().numpy() if isinstance(ids, Tensor) else np.asarray(ids)
 
 
 def apply_weights(loss: Any, weights: Any) -> Any:

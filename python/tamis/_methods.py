@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, NoReturn
 
 from . import _core
-from ._options import Options
+from ._options import Options, check_number
 from .handler import Handler
 
 # Options that are words: the core knows numbers only.
@@ -75,11 +75,12 @@ class InfoBatch(Handler):
         self,
         dataset: Any,
         epochs: int,
-        *,
+        *more: Any,
         prune_ratio: float = 0.5,
         options: Options | None = None,
     ) -> None:
-        numbers = {"prune_ratio": _number("prune_ratio", prune_ratio)}
+        _check_positional("InfoBatch", ("prune_ratio", "delta"), more)
+        numbers = {"prune_ratio": _number("InfoBatch", "infobatch", "prune_ratio", prune_ratio)}
         super().__init__(
             dataset, epochs, policy="infobatch", policy_options=numbers, options=options
         )
@@ -103,16 +104,17 @@ class SeTa(Handler):
         self,
         dataset: Any,
         epochs: int,
-        *,
+        *more: Any,
         prune_ratio: float = 0.1,
         groups: int = 5,
         window_scale: float = 0.9,
         options: Options | None = None,
     ) -> None:
+        _check_positional("SeTa", ("prune_ratio", "groups", "window_scale"), more)
         numbers = {
-            "prune_ratio": _number("prune_ratio", prune_ratio),
-            "groups": _number("groups", groups),
-            "window_scale": _number("window_scale", window_scale),
+            "prune_ratio": _number("SeTa", "seta", "prune_ratio", prune_ratio),
+            "groups": _number("SeTa", "seta", "groups", groups),
+            "window_scale": _number("SeTa", "seta", "window_scale", window_scale),
         }
         super().__init__(dataset, epochs, policy="seta", policy_options=numbers, options=options)
 
@@ -126,9 +128,17 @@ class Proxy:
             raise TypeError(f"{name}: takes a handler, as in BLS(InfoBatch(...)), got {handler!r}")
         if handler.plan is not None:
             raise ValueError(f"{name}: the handler must not have started its run")
+        if handler._run.watcher is not None:
+            raise ValueError(f"{name}: the handler must not watch anything; call watch after proxy()")
         self._settings = dict(handler._settings, score=score, score_options=dict(options))
         self._handler = handler
         self._run = handler._make_run(**self._settings)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        kind = type(self).__name__
+        raise AttributeError(
+            f"{kind} has no attribute {name}; the handler is what {kind}(...).proxy() returns"
+        )
 
     def proxy(self) -> Handler:
         """The handler, with the new score."""
@@ -157,8 +167,8 @@ class BLS(Proxy):
         initial_score: str | float = "first-batch-loss",
     ) -> None:
         options = {
-            "alpha": _number("alpha", alpha),
-            "initial_score": _number("initial_score", initial_score),
+            "alpha": _number("BLS", "batch-loss", "alpha", alpha),
+            "initial_score": _number("BLS", "batch-loss", "initial_score", initial_score),
         }
         super().__init__(handler, "batch-loss", options)
 
@@ -174,7 +184,8 @@ class BLR(Proxy):
     """
 
     def __init__(self, handler: Handler, step: float = 0.2) -> None:
-        super().__init__(handler, "reconstruction", {"step": _number("step", step)})
+        number = _number("BLR", "reconstruction", "step", step)
+        super().__init__(handler, "reconstruction", {"step": number})
 
 
 def _split_options(
@@ -193,7 +204,7 @@ def _split_options(
         if not owners:
             raise TypeError(f"prune: unknown option {name}: {_advice(name, known)}")
         for owner in owners:
-            split[owner][name] = _number(name, value)
+            split[owner][name] = _number("prune", owner, name, value)
     return split[policy], split[score]
 
 
@@ -203,14 +214,23 @@ def _advice(name: str, known: Mapping[str, list[str]]) -> str:
     return "; ".join(f"{owner} has {', '.join(names) or 'none'}" for owner, names in known.items())
 
 
-def _number(name: str, value: Any) -> float:
+def _number(owner: str, kind: str, name: str, value: Any) -> float:
+    """An option of a score or policy as a number; TypeError, with its rule, if it is none."""
     words = _WORDS.get(name, {})
     if isinstance(value, str) and value in words:
         return words[value]
-    try:
-        if not isinstance(value, (str, bool)):
-            return float(value)
-    except TypeError:
-        pass
+    info = _core.policies().get(kind) or _core.scores()[kind]
+    rule = next((o["rule"] for o in info["options"] if o["name"] == name), "")
     either = "".join(f" or {word!r}" for word in words)
-    raise TypeError(f"{name} must be a number{either}, got {value!r}")
+    return check_number(owner, name, value, f"{rule}{either}; leave it out for the default")
+
+
+def _check_positional(owner: str, names: tuple[str, ...], given: tuple[Any, ...]) -> None:
+    """The authors' classes take these by position; here they have names."""
+    if given:
+        said = ", ".join(f"{name}={value!r}" for name, value in zip(names, given, strict=False))
+        cure = said.replace("delta=", "options=tamis.Options(delta=") + (")" * ("delta" in said))
+        raise TypeError(
+            f"{owner}: options must be given by name, got {', '.join(map(repr, given))} after "
+            f"epochs; write {owner}(train_set, epochs=..., {cure or '...'})"
+        )

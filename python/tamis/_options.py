@@ -6,7 +6,14 @@ import operator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 DEFAULT_TIME_LIMIT = 30.0  # seconds
+_WORDS = {
+    "layout": ("automatic", "replicated", "sharded"),
+    "remainder": ("pad", "drop"),
+    "sharding": ("own", "external"),
+}
 
 
 @dataclass(frozen=True)
@@ -25,9 +32,12 @@ class Options:
         labels: The class of every sample, as integers.
         target_prune: Share of the whole run to prune, in [0, 1): sets the policy's prune_ratio for
             each epoch. Warns if it turns out to be out of reach.
-        layout: With torch.distributed: who keeps which scores, "replicated" (every rank all of
+        sharding: With torch.distributed: "own" gives every rank its share of each epoch;
+            "external" gives every rank the whole epoch, for a framework that cuts it (Accelerate,
+            HF Trainer), and losses need ids.
+        layout: With sharding "own": who keeps which scores, "replicated" (every rank all of
             them), "sharded" (every rank those of its part) or "automatic".
-        remainder: With torch.distributed: "pad" uses some samples twice where an epoch cannot be
+        remainder: With sharding "own": "pad" uses some samples twice where an epoch cannot be
             divided equally, "drop" leaves some out.
         time_limit: With torch.distributed: seconds to wait for a rank before giving up.
     """
@@ -40,27 +50,67 @@ class Options:
     min_per_class: float = 0.0
     labels: Any = None
     target_prune: float | None = None
+    sharding: str = "own"
     layout: str = "automatic"
     remainder: str = "pad"
     time_limit: float = DEFAULT_TIME_LIMIT
 
     def __post_init__(self) -> None:
-        check_count("Options", "seed", self.seed, 0)
+        check_count("Options", "seed", self.seed, 0, 2**64 - 1)
         if self.batch_size is not None:
             check_count("Options", "batch_size", self.batch_size, 1)
         elif self.homogeneous:
             raise ValueError("Options: homogeneous batches need batch_size=")
+        for name, kind in (("delta", "in [0, 1]"), ("target_prune", "in [0, 1)")):
+            if getattr(self, name) is not None:
+                check_number("Options", name, getattr(self, name), f"{kind}, or None")
+        check_number("Options", "min_per_class", self.min_per_class, "in [0, 1]")
+        check_number("Options", "time_limit", self.time_limit, "above 0, in seconds")
         if not self.time_limit > 0:
             raise ValueError(f"Options: time_limit must be above 0 seconds, got {self.time_limit}")
+        for name, words in _WORDS.items():
+            if getattr(self, name) not in words:
+                *others, last = (repr(word) for word in words)
+                rule = f"{', '.join(others)} or {last}"
+                raise ValueError(f"Options: {name} must be {rule}, got {getattr(self, name)!r}")
+        if self.sharding == "external" and self.layout == "sharded":
+            raise ValueError(
+                'Options: layout must not be "sharded" with sharding="external", where every rank '
+                "keeps all scores; leave out layout="
+            )
+        _check_labels(self.labels)
 
 
-def check_count(owner: str, name: str, value: Any, least: int) -> int:
+def _check_labels(labels: Any) -> None:
+    if labels is None:
+        return
+    kind = np.asarray(labels).dtype
+    if kind.kind not in "iu" and len(labels) > 0:
+        raise TypeError(
+            f"Options: labels must be whole numbers, the class of every sample, got {kind}; number "
+            "the classes, as with numpy.unique(labels, return_inverse=True)[1]"
+        )
+
+
+def check_count(owner: str, name: str, value: Any, least: int, most: int | None = None) -> int:
     """The value as an int; ValueError unless it is a whole number of at least `least`."""
     try:
         number = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = -1
-    if number < least:
+    if number < least or (most is not None and number > most):
         rule = f"a whole number of at least {least}"
+        if most is not None and number > most:
+            rule = f"a whole number in [{least}, {most}]"
         raise ValueError(f"{owner}: {name} must be {rule}, got {value!r}")
     return number
+
+
+def check_number(owner: str, name: str, value: Any, rule: str) -> float:
+    """The value as a float; TypeError, with the rule, unless it is a number."""
+    try:
+        if not isinstance(value, (str, bool)):
+            return float(value)
+    except (TypeError, ValueError, RuntimeError):
+        pass
+    raise TypeError(f"{owner}: {name} must be a number {rule}, got {value!r}")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import socket
 import threading
 import time
+import weakref
 from datetime import timedelta
 from functools import partial
 from typing import Any, NoReturn
@@ -29,6 +32,18 @@ def num_ranks() -> int:
     return int(dist.get_world_size())
 
 
+# All that are open. A thread of a group may still be about to drop a tensor, for which it needs the
+# interpreter's lock; if it asks for that while the interpreter ends, the process aborts. So every
+# group ends before.
+_open_ranks: weakref.WeakSet[Ranks] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    for ranks in list(_open_ranks):
+        ranks.close()
+
+
 class Ranks:
     """All ranks of the default process group, over a Gloo group of their own.
 
@@ -46,6 +61,16 @@ class Ranks:
         )
         self._store: Any = None
         self._store = self._open_store()
+        _open_ranks.add(self)
+
+    def close(self) -> None:
+        """Ends the threads of the group, which waits for them. Does nothing the second time."""
+        group, self._group = self._group, None
+        if group is not None and dist.is_initialized():
+            # Gone already if the caller has ended all groups and begun others.
+            with contextlib.suppress(ValueError):
+                dist.destroy_process_group(group)
+        self._store = None
 
     def reduce(self, numbers: NDArray[np.int64], operation: str) -> NDArray[np.int64]:
         """The sum, min or max over all ranks."""

@@ -5,76 +5,78 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _losses
-from ._batches import find_ids
-from ._core import EpochPlan, LossBook, Pruner
-from ._warnings import MissedUpdateWarning, TargetWarning, warn
+from ._batches import INDEX_MASK, epoch_of, find_ids
+from ._core import LossBook, Pruner
+from ._notices import Notices
+from ._pass import Pass, Source, Way, check_plain
+from ._ranks import num_ranks
+from ._stream import Keeps
+from ._watch import Watcher
 
 if TYPE_CHECKING:
     from ._core import PassSummary
 
 _CHUNK = 1024  # samples drawn at once where it is not known how many make a batch
-_TARGET_TOLERANCE = 0.005
-
-
-@dataclass(eq=False)
-class Pass:
-    """One walk over the samples of an epoch.
-
-    Attributes:
-        is_ours: A Loader of ours hands the batches out; otherwise the loop counts in order.
-        start, end: The samples of the plan that it draws.
-        batch_size: None if it is not known; updates without ids are then refused.
-        num_seen: Losses that the pruner had seen when the pass began.
-        delivered: By delivery, up to which sample batches have been handed out; None once that is
-            not known any more.
-        is_exhausted: No more batches are handed out (in order: drawn).
-        is_doubtful: Another loop over the handler was left with a batch that had no update, or is
-            still running. Updates without ids are refused; in order, dropped.
-    """
-
-    is_ours: bool
-    plan: EpochPlan
-    start: int
-    end: int
-    batch_size: int | None
-    num_seen: int
-    delivered: int | None = None
-    is_exhausted: bool = False
-    is_doubtful: bool = False
 
 
 class Run:
     """Decides which epoch an iteration gives, and keeps the book of its losses.
 
+    Between two passes `_next` says what comes; while one is open it follows from the pass.
+
     Attributes:
         pruner: The core's state of the run.
         update_batch: The book's update, for a loss that comes without ids.
+        update_memory: The same for per-sample losses in the memory of a tensor.
         owner: The Delivery that is asking torch for a batch at this moment, or None.
-        thread: That of the loop that batches are handed out to; 0 if updates without ids are
-            refused.
-        batch: Batch size and drop_last of the last loader.
-        is_delayed: Losses are observed at a later update, once they have arrived from the device.
+        thread: The one whose updates need no ids and are observed at once; 0 if there is none.
+        source: Of the last loader or sampler.
+        num_shares: Ranks that a framework cuts each epoch for; 1 if tamis does.
+        is_stream: The source of samples has an order of its own; only their number is known.
         num_missed: Batches that were handed out and had no update.
+        watcher: Ties watched outputs to updates; None as long as nothing is watched.
     """
 
-    def __init__(self, pruner: Pruner, batch: tuple[int, bool] | None, has_ranks: bool) -> None:
-        self.batch = batch
-        self.has_ranks = has_ranks
-        self.is_delayed = False
+    def __init__(
+        self,
+        pruner: Pruner,
+        source: Source | None,
+        *,
+        ranks: int = 1,
+        is_external: bool = False,
+        is_stream: bool = False,
+    ) -> None:
+        self.source = source
+        self.num_ranks = ranks
+        self.num_shares = ranks if is_external else 1
+        self.is_stream = is_stream
         self.num_missed = 0
-        self._has_warned = self._has_warned_of_target = False
+        self._notices = Notices()
+        self._keeps = Keeps(pruner.num_samples) if is_stream else None
         self._attach(pruner)
+
+    @property
+    def book(self) -> LossBook:
+        return self._book
+
+    @property
+    def is_delayed(self) -> bool:
+        """True if a loss is observed at a later update, once it has arrived from the device."""
+        current = self._pass
+        return current is not None and current.source.is_delayed and not current.is_counted
 
     def _attach(self, pruner: Pruner) -> None:
         options = pruner.options
         self.pruner = pruner
+        # A score that needs watched outputs says so at the first update.
+        needs_watch = pruner.needs == "output-gradients"
+        self.watcher: Watcher | None = Watcher(self) if needs_watch else None
         self._homogeneous: int = options["homogeneous_batch_size"]
         self._target: float | None = options["target_prune"]
         self._open_book()
@@ -83,36 +85,45 @@ class Run:
     def _open_book(self) -> None:
         self._book = LossBook(self.pruner)
         self.update_batch = self._book.update
+        self.update_memory = self._book.update_memory
 
     def _restart(self) -> None:
         """Goes on where the pruner stands."""
         self._book.after_load()
         self.owner: Any = None
         self.thread = 0
+        self._drawer = 0  # the thread that draws the batches
         self._pass: Pass | None = None
         self._waiting: deque[tuple[_losses.DelayedLoss, Any]] = deque()
         self._preview: tuple[int, int, int] | None = None  # epoch, losses seen, size
-        self._is_left = False  # in the last pass batches waited for their update
-        self._is_loaded = self.pruner.epoch is not None
-        self._is_asked = False  # set_epoch said what comes next
+        self._num_idle = 0  # whole passes without an update, one after the other
+        self._loaded = self.pruner.epoch  # whose rest set_epoch gives
+        self._next = (0, 0)  # epoch and first sample of the next pass
         plan = self.pruner.plan
-        self._is_trained = plan is not None and self.pruner.position >= len(plan)
-        self._start = self.pruner.position  # of the last pass
+        if self._keeps is not None and plan is not None:
+            self._keeps.show(plan)
+        if plan is not None:
+            is_over = self.pruner.position >= len(plan)
+            self._next = (plan.epoch + 1, 0) if is_over else (plan.epoch, self.pruner.position)
 
     def __getstate__(self) -> dict[str, Any]:
-        if self.has_ranks:
+        if self.num_ranks > 1:
             raise RuntimeError("a handler of several ranks cannot be copied; use its state_dict()")
         self.before_save()
-        kept = ("pruner", "batch", "has_ranks", "is_delayed", "num_missed")
+        kept = ("pruner", "source", "num_ranks", "num_shares", "is_stream", "num_missed")
         return {name: self.__dict__[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._has_warned = self._has_warned_of_target = False
+        self._notices = Notices()
+        self._keeps = Keeps(self.pruner.num_samples) if self.is_stream else None
         self._attach(self.pruner)
 
     def before_save(self) -> None:
         self.end_pass(only_if_over=True)
+        current = self._pass
+        if current is not None and current.is_counted and current.is_doubtful:
+            self._finish_pass()  # a state would not know of the doubt
         self._skip_rest()
         self._book.before_save()
 
@@ -127,9 +138,20 @@ class Run:
         return self.pruner.epoch or 0
 
     @property
+    def next_epoch(self) -> int:
+        """Of the next pass; the number of epochs once the run is over."""
+        return self._coming()[0]
+
+    @property
     def progress(self) -> float:
         self._skip_rest()
-        return self.pruner.progress
+        current = self._pass
+        if self.num_shares == 1 or current is None or len(current.plan) == 0:
+            return self.pruner.progress
+        # Ranks are at different batches of a step, but have trained on equally many samples.
+        done = current.start + self.num_shares * current.num_ids
+        share = min(done / len(current.plan), 1.0)
+        return (current.plan.epoch + share) / self.pruner.num_epochs
 
     def _skip_rest(self) -> None:
         """After the last full batch an epoch with drop_last is complete."""
@@ -143,12 +165,29 @@ class Run:
             raise ValueError(
                 f"set_epoch: epoch must be in [0, {self.pruner.num_epochs}), got {epoch}"
             )
-        if not (self._is_loaded and epoch == self.pruner.epoch):
-            self._finish_pass()
-            self._is_left = False
-            self._start_epoch(epoch)
-            self.pruner.position = 0
-        self._is_asked = True
+        current = self._pass
+        if current is not None and epoch == self.pruner.epoch and self._is_fresh(current):
+            return  # frameworks say it between making the iterator and its first batch, too
+        if epoch == self._loaded and current is None:
+            self._next = (epoch, self.pruner.position)
+            return
+        before = self.pruner.epoch
+        # Accelerate counts the loops that come to their end: after a break it says the same again.
+        is_again = current is not None and current.way is Way.IDS and self._has_trained(current)
+        self._finish_pass()
+        if before is not None and (epoch < before or (epoch == before and is_again)):
+            self._notices.back(before, epoch)
+        if self._num_idle > 0 and epoch != before:
+            self._notices.idle(self.epoch)
+        self._start_epoch(epoch)
+        self.pruner.position = 0
+        self._next = (epoch, 0)
+
+    def _is_fresh(self, current: Pass) -> bool:
+        """True if it is certain that nothing of the pass has been trained on."""
+        is_new = current.way is not Way.DELIVERY or current.delivered == current.start
+        in_order = current.way is Way.ORDER or current.is_doubtful
+        return is_new and not in_order and not self._has_trained(current)
 
     def _start_epoch(self, epoch: int) -> None:
         if epoch >= self.pruner.num_epochs:
@@ -156,127 +195,155 @@ class Run:
                 f"sampler: all {self.pruner.num_epochs} epochs of the run are done; make the "
                 "handler with more epochs, or call set_epoch to repeat one"
             )
-        if epoch != self.pruner.epoch:
-            self._report(self._book.end_pass())  # what a loaded state kept back
-            self.pruner.start_epoch(epoch)
-            self._is_loaded = False
-            self._check_target()
+        if epoch == self.pruner.epoch:
+            return
+        if self.num_ranks == 1 and num_ranks() > 1:
+            self._notices.late_group(num_ranks())
+        self._report(self._book.end_pass())  # what a loaded state kept back
+        self._book.keep_weights()
+        self.pruner.start_epoch(epoch)
+        self._loaded = None
+        self._num_idle = 0
+        plan = self.pruner.plan
+        assert plan is not None
+        if self._keeps is not None:
+            self._keeps.show(plan)
+        self._notices.plan(plan, self._target)
+
+    @property
+    def keeps(self) -> Keeps:
+        """The selection of the running epoch, for streams."""
+        if self._keeps is None:
+            self._keeps = Keeps(self.pruner.num_samples)
+            if self.pruner.plan is not None:
+                self._keeps.show(self.pruner.plan)
+        if self.pruner.epoch is None:
+            self.set_epoch(0)
+        return self._keeps
 
     def _coming(self) -> tuple[int, int]:
         """Epoch and first sample of the next pass."""
-        if self.pruner.epoch is None:
-            return 0, 0
-        if self._is_asked or (self._is_loaded and not self._is_trained):
-            return self.pruner.epoch, self.pruner.position
-        if self._has_trained():
-            return self.pruner.epoch + 1, 0
-        return self.pruner.epoch, self._start
+        current, plan = self._pass, self.pruner.plan
+        if self.is_stream and plan is not None:
+            is_over = self.pruner.position >= len(plan)
+            return (plan.epoch + 1, 0) if is_over else (plan.epoch, self.pruner.position)
+        return self._next if current is None else self._after(current)
 
-    def _num_seen(self) -> int:
-        return self.pruner.num_observations + self.pruner.num_skipped_observations
+    def _after(self, current: Pass) -> tuple[int, int]:
+        if self._has_trained(current) or len(current.plan) == 0:
+            return current.plan.epoch + 1, 0
+        return current.plan.epoch, current.start
 
-    def _has_trained(self) -> bool:
-        """True if the last pass, which may go on, has had an update."""
-        current = self._pass
-        if current is None:
-            return self._is_trained
-        return self.pruner.position > current.start or self._num_seen() > current.num_seen
+    def _has_trained(self, current: Pass) -> bool:
+        return current.num_ids > 0 or self.pruner.position > current.start
 
-    def _check_target(self) -> None:
-        plan = self.pruner.plan
-        if self._target is None or self._has_warned_of_target or plan is None:
-            return
-        if "lowest_reachable" not in plan.report:  # an annealing epoch
-            return
-        lowest, highest = plan.report["lowest_reachable"], plan.report["highest_reachable"]
-        if not lowest - _TARGET_TOLERANCE <= self._target <= highest + _TARGET_TOLERANCE:
-            self._has_warned_of_target = True
-            warn(
-                f"target_prune is {self._target:g}, but by the scores of epoch {plan.epoch} the "
-                f"whole run can prune only between {lowest:.3f} and {highest:.3f}",
-                TargetWarning,
-            )
+    def _report(self, summary: PassSummary) -> None:
+        self.num_missed += summary["num_missed"]
+        self._notices.summary(summary)
 
     # Passes.
 
-    def begin_pass(self, batch: tuple[int, bool] | None) -> Pass:
+    def begin_pass(self, source: Source) -> Pass:
         """Starts the pass of whoever draws: the owner, or a loader that is not ours."""
-        batch_size, drop_last = batch or (None, False)
-        if batch_size is not None and self._homogeneous % batch_size != 0:
+        size = source.batch_size
+        if size is not None and self._homogeneous % size != 0:
             raise ValueError(
-                f"sampler: homogeneous batches are of Options.batch_size, and {batch_size} does "
+                f"sampler: homogeneous batches are of Options.batch_size, and {size} does "
                 f"not divide {self._homogeneous} (batch_size times ranks)"
             )
+        is_nested = self._pass is not None and self._may_go_on(self._pass)
         epoch, start = self._coming()
         self._finish_pass()
+        if self._num_idle > 1:
+            self._notices.idle(self.epoch)
         self._start_epoch(epoch)
         plan = self.pruner.plan
         assert plan is not None
         rest = len(plan) - start
-        if drop_last and batch_size is not None:
-            rest = rest // batch_size * batch_size
-        self.pruner.position = start
-        current = Pass(
-            is_ours=self.owner is not None,
-            plan=plan,
-            start=start,
-            end=start + rest,
-            batch_size=batch_size,
-            num_seen=self._num_seen(),
-            is_doubtful=self._is_left,
-        )
-        if self.owner is not None:
-            self._report(self._book.end_pass())  # what a loaded state kept back
-            self._book.begin_pass(in_order=False)
-            self.owner.current = current
-            current.delivered = start
-        elif batch_size is not None:
-            self._book.begin_pass(in_order=True)
-        if batch is not None:
-            self.batch = batch
-        self._pass, self._start = current, start
-        is_plain = batch_size is not None and not (current.is_ours and current.is_doubtful)
-        self.thread = get_ident() if is_plain else 0
-        self._is_asked = self._is_loaded = self._is_left = False
+        if source.drop_last and size is not None:
+            rest = rest // size * size
+        way = source.way
+        if self.num_shares > 1 or (way is Way.DELIVERY and self.owner is None):
+            way = Way.IDS  # rebuilt, or cut, by a framework
+        current = Pass(source, way, plan, start, start + rest, is_doubtful=is_nested)
+        self._open_pass(current)
         return current
 
-    def draw(self, current: Pass) -> Iterator[int]:
-        """The samples of a pass."""
-        is_counted = not current.is_ours and current.batch_size is not None
-        size = current.batch_size or _CHUNK
-        for begin in range(current.start, current.end, size):
-            count = min(size, current.end - begin)
-            if current is not self._pass:
-                self._doubt()
-            elif is_counted:
+    def _may_go_on(self, current: Pass) -> bool:
+        """True if losses of the pass may still come after the next one has begun.
+
+        A loader that fetches ahead comes to its end before the loop does.
+        """
+        if current.is_walking:
+            return True
+        if current.way is Way.ORDER:
+            is_short = self.pruner.position < current.end
+            return current.is_exhausted and is_short and self._has_trained(current)
+        return current.is_doubtful or current.has_refused or self._book.has_refused
+
+    def _open_pass(self, current: Pass) -> None:
+        self.pruner.position = current.start
+        if current.way is not Way.ORDER:
+            self._report(self._book.end_pass())  # what a loaded state kept back
+        if current.source.batch_size is not None:
+            self._book.begin_pass(in_order=current.way is Way.ORDER)
+        if current.way is Way.DELIVERY:
+            self.owner.current = current
+            current.delivered = current.start
+        if self.num_shares > 1:  # which of the batches come here is not ours to know
+            for count in self._batches(current):
                 self._book.deliver(count)
-            yield from current.plan.samples(begin, count)
-        if not current.is_ours:
-            current.is_exhausted = True
-        if is_counted and current is self._pass:
-            self._book.finish_delivery()
+        self.source, self._pass, self._loaded = current.source, current, None
+        is_plain = current.way is Way.DELIVERY and not current.is_doubtful
+        is_at_once = current.is_counted or (is_plain and not current.source.is_delayed)
+        self.thread = get_ident() if is_at_once else 0
+        self._drawer = get_ident()
+
+    def _batches(self, current: Pass) -> Iterator[int]:
+        size = current.source.batch_size or _CHUNK
+        for begin in range(current.start, current.end, size):
+            yield min(size, current.end - begin)
+
+    def draw(self, current: Pass) -> Iterator[int]:
+        """The samples of a pass: their ids, or for a loader of the user's own their indices."""
+        plan, begin = current.plan, current.start
+        take = plan.samples if current.source.way is Way.ORDER else plan.ids
+        is_told = current.way is not Way.DELIVERY and current.source.batch_size is not None
+        try:
+            for count in self._batches(current):
+                if current is not self._pass:
+                    self._doubt()
+                elif is_told and self.num_shares == 1:
+                    self._book.deliver(count)
+                yield from take(begin, count)
+                begin += count
+            if current.way is not Way.DELIVERY:
+                self._exhaust(current)
+        finally:
+            if current.way is not Way.DELIVERY:
+                current.is_walking = False
 
     def deliver(self, current: Pass, batch: Any, has_failed: bool) -> None:
         """The owner of the pass hands out a batch, possibly after some that failed to load."""
-        begin = current.delivered
         if current is not self._pass:
             self._doubt()
             return
+        begin = current.delivered
         if begin is None:
             return
-        ids = find_ids(batch)
-        is_known = ids is not None and len(ids) > 0
-        if has_failed and not is_known:
+        size = current.source.batch_size or 1
+        # Losses that have not arrived must not look like updates that never came.
+        if self._waiting or self.watcher is not None:
+            self.settle_waiting(wait=self.pruner.position == current.start)
+        ids = find_ids(batch) if has_failed else None
+        if has_failed and (ids is None or len(ids) == 0):
             self._lose(current)
             return
-        size = current.batch_size or 1
-        # Losses that have not arrived must not look like updates that never came.
-        self.settle_waiting(wait=self.pruner.position == current.start)
         while begin < current.end:
             count = min(size, current.end - begin)
             self._book.deliver(count)
             begin += count
-            if not is_known or current.plan[begin - count] == int(ids[0]):
+            if ids is None or current.plan[begin - count] == int(ids[0]) & INDEX_MASK:
                 current.delivered = begin
                 return
         self._lose(current)
@@ -290,7 +357,7 @@ class Run:
         """A loop that is not the last to have started goes on."""
         if self._pass is not None:
             self._pass.is_doubtful = True
-            if self._pass.is_ours:
+            if not self._pass.is_counted:
                 self.thread = 0
 
     def finish_delivery(self, current: Pass) -> None:
@@ -298,67 +365,56 @@ class Run:
         if current is self._pass:
             self.settle_waiting(wait=True)
             self.thread = 0
-            current.is_exhausted = True
-            if self._has_trained() and self._book.in_pass:
-                self._book.finish_delivery()
+        self._exhaust(current)
+
+    def _exhaust(self, current: Pass) -> None:
+        current.is_exhausted, current.is_walking = True, False
+        # By ids, batches that were drawn may be far from being trained on.
+        is_done = current.is_counted or (current.way is Way.DELIVERY and self._has_trained(current))
+        if current is self._pass and self._book.in_pass and is_done:
+            self._book.finish_delivery()
 
     def _finish_pass(self) -> None:
         current = self._pass
         if current is None:
             return
         self.settle_waiting(wait=True)
-        has_trained = self._has_trained()
-        if current.is_doubtful and not current.is_ours:
+        has_trained = self._has_trained(current)
+        if current.is_counted and current.is_doubtful:
             self._open_book()  # forgets the losses
             if has_trained:
-                self._warn_once(
-                    f"epoch {current.plan.epoch}: another loop over this handler was left with a "
-                    "batch that had no update, or is still running, so which loss belongs to which "
-                    "batch is not known and none of them was used; call handler.set_epoch(...) "
-                    "before each loop, or update(loss, batch)"
-                )
+                self._notices.doubtful(current.plan.epoch)
         else:
-            is_open = current.is_ours and not current.is_exhausted
-            waits = is_open and self.pruner.position < (current.delivered or 0)
+            if has_trained and current.is_exhausted:
+                self._book.finish_delivery()
             summary = self._book.end_pass()
-            if has_trained:
-                self._is_left = waits or summary["dropped"]
+            if has_trained and self.num_shares == 1:
                 self._report(summary)
-            else:  # a look at the first batch is no harm: the next pass begins with it, too
-                self._is_left = waits and summary["num_batches"] > 1
+        self._next = self._after(current)
         if not has_trained:
             self.pruner.position = current.start
-        self._is_trained, self._pass, self.thread = has_trained, None, 0
-
-    def _report(self, summary: PassSummary) -> None:
-        self.num_missed += summary["num_missed"]
-        if summary["warning"]:
-            self._warn_once(summary["warning"])
-
-    def _warn_once(self, message: str) -> None:
-        if not self._has_warned:
-            self._has_warned = True
-            warn(message, MissedUpdateWarning)
+        is_idle = not has_trained and current.is_exhausted and current.end > current.start
+        self._num_idle = self._num_idle + 1 if is_idle else 0
+        self._pass, self.thread = None, 0
 
     def end_pass(self, only_if_over: bool = False) -> None:
         """Observes what a pass in order has kept back, now rather than when the next one begins."""
         self.settle_waiting(wait=True)
         if not only_if_over or (self._pass is not None and self._is_over(self._pass)):
             self._finish_pass()
-            self._is_left = False
 
     def settle(self) -> None:
         """Observes all losses that are waiting, as far as it is certain where they belong."""
         self.settle_waiting(wait=True)
         current = self._pass
-        if current is not None and not current.is_ours and self._is_over(current):
+        if current is not None and current.way is Way.ORDER and self._is_over(current):
             self._finish_pass()
 
     def _is_over(self, current: Pass) -> bool:
-        """True if no batch is to come and, in order, every one has had its update."""
-        is_in_order = not current.is_ours and current.batch_size is not None
-        has_all = not is_in_order or self.pruner.position >= len(current.plan)
-        return current.is_exhausted and has_all
+        """True if no batch is to come and, but by delivery, the last has had its update."""
+        has_all = current.way is Way.DELIVERY or self.pruner.position >= current.end
+        is_waiting = self.watcher is not None and self.watcher.is_waiting
+        return current.is_exhausted and has_all and not is_waiting
 
     # Lengths.
 
@@ -366,22 +422,23 @@ class Run:
         """Epoch and position of the running pass, or of the coming one if none is running."""
         self.settle()
         current = self._pass
-        if current is not None and not self._is_asked and not self._is_over(current):
+        if current is not None and not self._is_over(current):
             return self.epoch, self.pruner.position
         epoch, start = self._coming()
         return (epoch, start) if epoch < self.pruner.num_epochs else (self.epoch, 0)
 
     def _plan_size(self, epoch: int) -> int:
         plan = self.pruner.plan
-        if plan is not None and epoch == plan.epoch:
+        if plan is not None and (epoch == plan.epoch or self.num_ranks > 1):
+            # Before all ranks start the next epoch, none of them knows its length.
             return len(plan)
-        if self.has_ranks:
+        if self.num_ranks > 1 and self.pruner.options["layout"] == "sharded":
             # TypeError: progress bars and list() then do without.
             raise TypeError(
                 f"the length of epoch {epoch} is not known before all ranks start it; call "
                 "set_epoch on every rank first"
             )
-        seen = self._num_seen()
+        seen = self.pruner.num_observations + self.pruner.num_skipped_observations
         if self._preview is None or self._preview[:2] != (epoch, seen):
             self._preview = (epoch, seen, len(self.pruner.preview(epoch)))
         return self._preview[2]
@@ -392,57 +449,76 @@ class Run:
 
     def num_batches(self, is_rest: bool) -> int:
         """Of the whole current epoch, or of its rest."""
-        if self.batch is None:
+        source = self.source
+        if source is None or source.batch_size is None:
             raise RuntimeError(
                 "the batch size is not known yet: make the loader with handler.loader(B), or pass "
                 "options=tamis.Options(batch_size=B)"
             )
         epoch, position = self._shown()
         size = self._plan_size(epoch) - (position if is_rest else 0)
-        batch_size, drop_last = self.batch
-        return size // batch_size if drop_last else math.ceil(size / batch_size)
+        count = size / source.batch_size
+        return math.floor(count) if source.drop_last else math.ceil(count)
 
     # Updates.
 
-    def weigh(self, loss: Any, ids: Any) -> Any:
+    def watch(self) -> Watcher:
+        """The watcher, made when first asked for."""
+        if self.watcher is None:
+            self.watcher = Watcher(self)
+        return self.watcher
+
+    def weigh(self, loss: Any, ids: Any, is_traced: bool = False) -> Any:
         """Takes a loss; returns the mean weight of its batch, or one weight per sample."""
         _losses.check(loss)
-        if ids is not None:
-            ids = _losses.to_ids(ids)
-            if self.pruner.epoch is None:
-                self._start_epoch(0)
-        else:
-            self._check_plain()
-        if self.is_delayed and (ids is not None or (self._pass and self._pass.is_ours)):
+        if ids is None:
+            try:
+                check_plain(self._pass, self._drawer)
+            except RuntimeError:
+                if self._pass is not None:
+                    self._pass.has_refused = True
+                raise
+            return self._take(loss, None, is_traced)
+        ids = _losses.to_ids(ids)
+        self._expect_ids(ids)
+        weights = self._take(loss, ids, is_traced)
+        self._count_ids(ids)
+        return weights
+
+    def _take(self, loss: Any, ids: Any, is_traced: bool) -> Any:
+        if self.watcher is not None and self.watcher.takes(loss):
+            self.settle_waiting(wait=False)
+            return self.watcher.claim(loss, ids, is_traced)
+        if self.is_delayed:
             return self._delay(loss, ids)
         value = _losses.to_host(loss)
         return self.update_batch(value) if ids is None else self._book.update_samples(ids, value)
 
-    def _check_plain(self) -> None:
-        """Raises RuntimeError if a loss without ids cannot have a batch."""
-        current = self._pass
-        if current is not None and current.is_ours and current.is_doubtful:
-            raise RuntimeError(
-                "update: another loop over this handler was left with a batch that had no update, "
-                "or is still running, so it is not certain which of them this loss comes from. "
-                "Call handler.set_epoch(...) before each loop, or update(loss, batch)"
-            )
-        if current is None or (current.is_ours and self.thread == 0):
-            raise RuntimeError(
-                "update: no loop over this handler's samples is running, so this loss has no "
-                "batch. Iterate over handler.loader(B), or call update(loss, batch) with its batch"
-            )
-        if current.batch_size is None:
-            raise RuntimeError(
-                "update: the batch size of the loader is not known, so updates cannot be counted. "
-                "Use handler.loader(B), or batch_sampler=handler.batch_sampler(B), or make the "
-                "handler with options=tamis.Options(batch_size=B)"
-            )
-        if current.is_ours and get_ident() != self.thread:
-            raise RuntimeError(
-                "update: another thread iterates over the loader, so the batch handed out last "
-                "need not be the one of this loss; call update(loss, batch)"
-            )
+    def _is_late(self, ids: Any) -> bool:
+        """True if the ids are of an epoch that is over."""
+        return epoch_of(ids) not in (None, self.pruner.epoch)
+
+    def _expect_ids(self, ids: Any) -> None:
+        """There is a plan, and where another rank reads for this one a pass."""
+        if self.pruner.epoch is None:
+            self._start_epoch(0)
+        plan, source = self.pruner.plan, self.source
+        if self._pass is None and self.num_shares > 1 and source is not None and plan is not None:
+            epoch, start = self._next
+            if epoch == plan.epoch and not self._is_late(ids):
+                self._open_pass(Pass(source, Way.IDS, plan, start, len(plan), is_walking=False))
+
+    def _count_ids(self, ids: Any) -> None:
+        """The samples have had their update."""
+        if self._is_late(ids):
+            return
+        if self._pass is not None:
+            self._pass.num_ids += len(ids)
+        plan = self.pruner.plan
+        if self.is_stream and plan is not None:
+            if self.pruner.position >= len(plan) > 0:
+                self._notices.stream_again(plan)
+            self.pruner.position = min(self.pruner.position + len(ids), len(plan))
 
     def _delay(self, loss: Any, ids: Any) -> Any:
         """The weights now, the loss at a later update."""
@@ -451,7 +527,7 @@ class Run:
         assert plan is not None
         if ids is None:
             ids = plan.samples(*self._book.next_batch())
-        weights = plan.weights_of(ids)
+        weights = self._book.weights_of(ids)
         self._waiting.append((_losses.DelayedLoss(loss), ids))
         return float(weights.mean(dtype=np.float64)) if np.ndim(loss) == 0 else weights
 
@@ -460,3 +536,5 @@ class Run:
         while self._waiting and (wait or self._waiting[0][0].has_arrived()):
             loss, ids = self._waiting.popleft()
             self._book.update_samples(ids, loss.get())
+        if self.watcher is not None:
+            self.watcher.settle_waiting(wait)

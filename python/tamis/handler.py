@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from threading import get_ident
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import BatchSampler, IterableDataset, default_collate
+from torch.utils.data import BatchSampler, default_collate
 
-from . import _compile, _losses
-from ._batches import Collate, DatasetView, ids_of
-from ._core import EpochPlan, Pruner
+from . import _compile, _losses, _messages
+from ._batches import Collate, DatasetView, ids_of, strip_ids
+from ._carry import Carried
+from ._check import Check, check
+from ._core import INDEX_BITS, Pruner
 from ._options import Options, check_count
+from ._pass import Source, Way
 from ._ranks import Ranks, num_ranks
+from ._record import RecordedRun
 from ._run import Run
+from ._stream import Keeps, Stream
+from ._watched_step import Rule
 from .loader import Loader, Sampler
 
 STATE_VERSION = 1
+_MAX_EPOCHS = (1 << (62 - INDEX_BITS)) - 1  # an id holds epoch and index
 
 
-class Handler:
+class Handler(RecordedRun):
     """A data set, its pruning method and the state of the run.
 
         handler = tamis.prune(train_set, "bls-infobatch", epochs=200)
@@ -50,8 +56,6 @@ class Handler:
     load_state_dict.
 
     Attributes:
-        data: The data set as loaders see it, for DataLoaders of your own; holds no state of the
-            run.
         number: Tells it from the other handlers of the process.
     """
 
@@ -67,14 +71,19 @@ class Handler:
         options: Options | None = None,
     ) -> None:
         name = type(self).__name__
-        if isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__"):
-            raise TypeError(f"{name}: dataset must have len() and [i], got {type(dataset)}")
         chosen = Options() if options is None else options
+        if not isinstance(chosen, Options):
+            raise TypeError(f"{name}: options must be tamis.Options(...), got {chosen!r}")
+        is_stream = isinstance(dataset, Stream)
+        if not is_stream:
+            _messages.check_dataset(name, dataset)
+            self._data = DatasetView(dataset)
+        self._num_samples = len(dataset)
         size = num_ranks()
-        self.data = DatasetView(dataset)
+        is_external = size > 1 and (chosen.sharding == "external" or is_stream)
         self._settings: dict[str, Any] = {
-            "num_samples": len(dataset),
-            "num_epochs": check_count(name, "epochs", epochs, 1),
+            "num_samples": self._num_samples,
+            "num_epochs": check_count(name, "epochs", epochs, 1, _MAX_EPOCHS),
             "policy": policy,
             "policy_options": dict(policy_options or {}),
             "score": score,
@@ -82,15 +91,24 @@ class Handler:
             "delta": chosen.delta,
             "seed": chosen.seed,
             # The batches of all ranks in a step are cut from one stretch of the plan.
-            "homogeneous_batch_size": (chosen.batch_size or 0) * size if chosen.homogeneous else 0,
+            "homogeneous_batch_size": (chosen.batch_size or 0) * (1 if is_external else size)
+            if chosen.homogeneous
+            else 0,
             "min_per_class": chosen.min_per_class,
             "labels": chosen.labels,
             "target_prune": chosen.target_prune,
-            "layout": chosen.layout,
+            "layout": "external" if is_external else chosen.layout,
             "remainder": chosen.remainder,
         }
-        self._batch = None if chosen.batch_size is None else (chosen.batch_size, chosen.drop_last)
+        self._source = None
+        if chosen.batch_size is not None:
+            self._source = Source(chosen.batch_size, chosen.drop_last)
         self._ranks = Ranks(chosen.time_limit) if size > 1 else None
+        self._kind: dict[str, Any] = {
+            "ranks": size,
+            "is_external": is_external,
+            "is_stream": is_stream,
+        }
         self._run = self._make_run(**self._settings)
         self.number = _compile.register(self)
 
@@ -100,7 +118,17 @@ class Handler:
 
     def _make_run(self, **settings: Any) -> Run:
         pruner = Pruner(**settings, communicator=self._ranks)
-        return Run(pruner, self._batch, has_ranks=self._ranks is not None)
+        return Run(pruner, self._source, **self._kind)
+
+    @property
+    def data(self) -> DatasetView:
+        """The data set as loaders see it; holds no state of the run."""
+        if "_data" not in self.__dict__:
+            raise RuntimeError(
+                "this handler was made for a stream of samples and has no data set: filter the "
+                "stream with handler.keeps(ids) and call update(loss, ids=...)"
+            )
+        return self._data
 
     # The training loop.
 
@@ -110,6 +138,7 @@ class Handler:
         *,
         drop_last: bool = False,
         collate_fn: Callable[[list[Any]], Any] | None = None,
+        carry: Literal["batch", "labels"] = "batch",
         delayed: bool = False,
         **options: Any,
     ) -> Loader:
@@ -120,6 +149,8 @@ class Handler:
             drop_last: Leaves out an incomplete last batch.
             collate_fn: As of DataLoader. Batches that it returns as dicts get a key "tamis_ids",
                 tuples and lists become a list that knows its `ids`.
+            carry: "labels" lets the ids ride on the labels, and so on the loss computed from them:
+                update(loss) is then right behind any look-ahead, and refused for other losses.
             delayed: Observes a loss at a later update, once it has arrived from the GPU, so that
                 update() never waits for the device.
             **options: num_workers, pin_memory and the others of DataLoader.
@@ -127,16 +158,43 @@ class Handler:
         for name in ("shuffle", "sampler", "batch_sampler"):
             if options.get(name):
                 raise ValueError(f"loader: the handler decides the order; leave out {name}=")
-        batch = (check_count("loader", "batch_size", batch_size, 1), drop_last)
-        self._run.batch, self._run.is_delayed = batch, delayed
-        return Loader(
-            self.data,
-            batch_size=batch_size,
-            sampler=Sampler(self._run, batch),
-            drop_last=drop_last,
-            collate_fn=Collate(collate_fn or default_collate),
-            **options,
+        parts = self.loader_options(
+            batch_size, drop_last=drop_last, collate_fn=collate_fn, carry=carry, delayed=delayed
         )
+        if not options.get("in_order", True):
+            parts["sampler"] = self._ids_only(parts["sampler"])
+        return Loader(**parts, **options)
+
+    def loader_options(
+        self,
+        batch_size: int,
+        *,
+        drop_last: bool = False,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        carry: Literal["batch", "labels"] = "batch",
+        delayed: bool = False,
+    ) -> dict[str, Any]:
+        """What loader() is made of, for another class: `StatefulDataLoader(**...)`; by ids only."""
+        if carry not in ("batch", "labels"):
+            raise ValueError(f"loader: carry must be 'batch' or 'labels', got {carry!r}")
+        on_labels = carry == "labels"
+        way = Way.LABELS if on_labels else Way.DELIVERY
+        size = check_count("loader", "batch_size", batch_size, 1)
+        source = Source(size, drop_last, way, is_delayed=delayed)
+        self._run.source = source
+        return {
+            "dataset": self.data,
+            "batch_size": size,
+            "sampler": Sampler(self._run, source),
+            "drop_last": drop_last,
+            "collate_fn": Collate(collate_fn or default_collate, on_labels),
+        }
+
+    def _ids_only(self, sampler: Sampler) -> Sampler:
+        """Batches that come out of order are known by their ids alone."""
+        if sampler.source.way is Way.LABELS:
+            return sampler
+        return Sampler(self._run, replace(sampler.source, way=Way.IDS))
 
     @property
     def sampler(self) -> Sampler:
@@ -144,13 +202,35 @@ class Handler:
 
         B must be that of `Options(batch_size=B)`, so that updates can be counted.
         """
-        return Sampler(self._run, self._batch)
+        return Sampler(self._run, self._source or Source(None))
 
     def batch_sampler(self, batch_size: int, drop_last: bool = False) -> BatchSampler:
         """For `DataLoader(handler.data, batch_sampler=...)` of your own."""
-        batch = (check_count("batch_sampler", "batch_size", batch_size, 1), drop_last)
-        self._run.batch = batch
-        return BatchSampler(Sampler(self._run, batch), batch_size, drop_last)
+        source = Source(check_count("batch_sampler", "batch_size", batch_size, 1), drop_last)
+        self._run.source = source
+        return BatchSampler(Sampler(self._run, source), batch_size, drop_last)
+
+    @property
+    def keeps(self) -> Keeps:
+        """`keeps(ids)`: which samples of a stream the running epoch uses.
+
+        A stream is read in its own order and filtered; its batches bring their ids to update().
+        Call set_epoch() before each epoch: worker processes see the new selection, too.
+        """
+        return self._run.keeps
+
+    def check(self, loader: Any) -> Check:
+        """Whether and how the losses of a loop over this loader find their batch; print it."""
+        return check(self._run, loader)
+
+    @staticmethod
+    def strip_ids(module: torch.nn.Module) -> Any:
+        """Lets a model be called with a whole dict batch: takes the key "tamis_ids" out before.
+
+        Some models swallow an unknown key without a word, others refuse it. Returns the handle of
+        a forward pre-hook, to remove it.
+        """
+        return strip_ids(module)
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration gives this epoch, from its start, or from where a state was saved."""
@@ -171,7 +251,7 @@ class Handler:
             loss: Mean loss of the batch, or one loss per sample: a tensor on any device, an array
                 or a number. It is not changed.
             batch: The batch as the loader gave it, which knows its ids.
-            ids: Instead: the index of every sample of the batch in the data set.
+            ids: Instead: the ids of its samples, or their indices in the data set.
 
         Returns:
             The mean loss times the mean weight of the batch (the loss itself if that is 1), or the
@@ -180,155 +260,82 @@ class Handler:
         if _compile.is_compiling():
             return _compile.update(self, loss, batch, ids)
         run = self._run
-        if (
-            batch is None
-            and ids is None
-            and get_ident() == run.thread
-            and not run.is_delayed
-            and type(loss) is Tensor
-            and loss.ndim == 0
-            and type(value := loss.item()) is float
-        ):
-            weight = run.update_batch(value)
-            return loss if weight == 1.0 else loss * weight
-        if batch is not None and ids is None:
-            ids = ids_of(batch)
+        is_plain = batch is None and ids is None and run.watcher is None
+        if is_plain and type(loss) is Tensor and get_ident() == run.thread:
+            if loss.ndim == 0:
+                if type(value := loss.item()) is float:
+                    weight = run.update_batch(value)
+                    return loss if weight == 1.0 else loss * weight
+            elif _losses.is_plain_memory(loss):
+                weights = torch.empty_like(loss)
+                run.update_memory(loss.data_ptr(), weights.data_ptr(), loss.numel())
+                return torch.dot(loss, weights)
+        loss, ids = _find_ids(loss, batch, ids)
         return _losses.apply_weights(loss, run.weigh(loss, ids))
+
+    def factor(self, loss: Any, batch: Any = None, *, ids: Any = None) -> Any:
+        """Observes as update() does, but returns the weight alone: for a loop that scales the loss.
+
+        A number for a mean loss; one weight per sample, on the device of the loss, for per-sample
+        losses. `loss` is the plain mean, before any division by accumulation steps or tokens.
+        """
+        loss, ids = _find_ids(loss, batch, ids)
+        weights = self._run.weigh(loss, ids)
+        if isinstance(weights, float) or not isinstance(loss, Tensor):
+            return weights
+        return torch.from_numpy(weights).to(loss.device, loss.dtype)
+
+    def watch(
+        self,
+        target: Any,
+        *,
+        at: Literal["output", "input"] = "output",
+        batch_dim: int = 0,
+        per_token: bool = False,
+        exact_weights: bool = True,
+        required: bool = True,
+    ) -> Any:
+        """Watches a model's outputs: the gradient that backward() gives them has a row per sample.
+
+            handler.watch(model)                    # once, before the loop
+            outputs = handler.watch(model(images))  # or in every step
+
+        The rows give the score output-gradient a norm for every sample, and take the samples'
+        weights, so that the parameters get the gradient of mean(w_i * l_i) from a scalar loss. The
+        loss is observed in the backward pass.
+
+        Args:
+            target: A module, watched in training mode with gradients only; or outputs: a tensor, or
+                tuples, lists, dicts and dataclasses of them.
+            at: "input" watches what the module is given, such as the last hidden state that a
+                language model's head gets.
+            batch_dim: The dimension of every watched tensor that counts the samples.
+            per_token: Adds up the norms of the tokens of [batch, tokens, features], instead of
+                their squares.
+            exact_weights: False puts the mean weight of the batch on the loss, and nothing on the
+                rows. For all that the handler watches.
+            required: False scores a batch by its mean loss where no watched output has a gradient,
+                instead of raising RuntimeError. For all that the handler watches.
+
+        Returns:
+            Of a module, a handle with remove(). Of outputs, the outputs to go on with.
+        """
+        if at not in ("output", "input"):
+            raise ValueError(f"watch: at must be 'output' or 'input', got {at!r}")
+        batch_dim = check_count("watch", "batch_dim", batch_dim, 0)
+        watcher = self._run.watch()
+        watcher.exact_weights, watcher.required = exact_weights, required
+        if isinstance(target, torch.nn.Module):
+            return watcher.watch_module(target, Rule(type(target).__name__, batch_dim, per_token), at)
+        if at == "input":
+            raise TypeError(f"watch: at='input' must get a module, got {type(target)}")
+        return watcher.watch_outputs(Rule("watch(outputs)", batch_dim, per_token), target)
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(
             "a handler is not a data set: use handler.loader(B), or handler.data in a DataLoader "
             "of your own"
         )
-
-    def __len__(self) -> int:
-        """Samples of the data set."""
-        return len(self.data)
-
-    # What is known about the run.
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Score, policy, schedule, seed and so on, defaults filled in; labels numbered from 0."""
-        return self._run.pruner.options
-
-    @property
-    def epochs(self) -> int:
-        """Length of the run."""
-        return self._run.pruner.num_epochs
-
-    @property
-    def epoch(self) -> int:
-        """The running epoch; 0 before the first."""
-        return self._run.epoch
-
-    @property
-    def progress(self) -> float:
-        """Share of the run that is done, in [0, 1]; see lr_by_progress."""
-        return self._run.progress
-
-    @property
-    def steps_in_epoch(self) -> int:
-        """Batches of the whole current epoch: the running one, and once it is done the next."""
-        return self._run.num_batches(is_rest=False)
-
-    @property
-    def steps_left(self) -> int:
-        """Batches of the current epoch that are still to come."""
-        return self._run.num_batches(is_rest=True)
-
-    @property
-    def plan(self) -> EpochPlan | None:
-        """The running epoch's plan; None before the first."""
-        return self._run.pruner.plan
-
-    @property
-    def weights(self) -> NDArray[np.float32]:
-        """What the loss of each sample is multiplied by in the running epoch."""
-        plan = self.plan
-        return np.ones(len(self), dtype=np.float32) if plan is None else plan.weights
-
-    @property
-    def scores(self) -> NDArray[np.float32]:
-        """One number per sample, NaN where unscored.
-
-        Losses that are counted in order are part of it once their pass is complete, or after
-        end_pass(). With ranks: as of the start of the epoch; sharded: of this rank's part.
-        """
-        self._run.settle()
-        return self._run.pruner.scores
-
-    @property
-    def needs(self) -> Literal["mean-loss", "sample-losses"]:
-        """What update() must get: the mean loss will do, or one loss per sample."""
-        return self._run.pruner.needs
-
-    @property
-    def pruned_share(self) -> float:
-        """Share of the run so far that was left out."""
-        return self._run.pruner.pruned_share
-
-    @property
-    def num_observations(self) -> int:
-        """Losses that became part of the scores."""
-        self._run.settle()
-        return self._run.pruner.num_observations
-
-    @property
-    def num_skipped_observations(self) -> int:
-        """Losses that did not: NaN, infinite, or of no use to the score."""
-        self._run.settle()
-        return self._run.pruner.num_skipped_observations
-
-    @property
-    def num_missed_updates(self) -> int:
-        """Batches of the passes so far that had no update."""
-        self._run.end_pass(only_if_over=True)
-        return self._run.num_missed
-
-    # Recording.
-
-    def record(
-        self,
-        folder: str | os.PathLike[str],
-        num_recorded: int = 10_000,
-        *,
-        samples: Any = None,
-        seed: int = 0,
-    ) -> None:
-        """Records every update from now on, for `tamis analyze` and `tamis replay`.
-
-        Each step's samples and mean loss are kept, and the per-sample losses of the recorded
-        samples where update() gets one loss per sample. A resumed run calls load_state_dict() first
-        and then goes on with the recording that it had. With ranks, rank 0 records all of them.
-
-        Args:
-            folder: Where the files go; made if it is missing.
-            num_recorded: Samples whose losses are kept, drawn at random; all if not as many.
-            samples: These samples instead.
-            seed: Draws them.
-        """
-        self._run.settle()
-        self._run.pruner.record(folder, num_recorded=num_recorded, samples=samples, seed=seed)
-
-    @property
-    def recorded_samples(self) -> NDArray[np.uint32] | None:
-        """The samples whose losses are recorded, ascending; None without a recording."""
-        return self._run.pruner.recorded_samples
-
-    def record_true_losses(self, losses: Any) -> None:
-        """Keeps what the model now loses on each of recorded_samples, measured by yourself.
-
-        `tamis analyze` compares the scores with them. Without them it takes the per-sample losses
-        that update() has seen, if any.
-        """
-        self._run.settle()
-        self._run.pruner.record_true_losses(_losses.to_host(losses))
-
-    def flush_recording(self) -> None:
-        """Puts every recorded step on disk; state_dict() and the end of the handler do so too."""
-        self._run.settle()
-        self._run.pruner.flush_recording()
 
     # State.
 
@@ -362,3 +369,19 @@ class Handler:
             )
         self._run.load(state["pruner"].cpu().contiguous().numpy())
         self._run.num_missed = int(state["num_missed_updates"])
+
+
+def _find_ids(loss: Any, batch: Any, ids: Any) -> tuple[Any, Any]:
+    """The loss as a plain one, and its ids if it, or its batch, has any."""
+    if isinstance(loss, Carried):
+        if ids is None and batch is None:
+            if loss.ids is None:
+                raise RuntimeError(
+                    "update: this loss was computed from the labels of several batches; call "
+                    "update(loss, ids=...) for each"
+                )
+            ids = loss.ids
+        loss = loss.plain()
+    if batch is not None and ids is None:
+        ids = ids_of(batch)
+    return loss, ids

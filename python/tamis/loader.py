@@ -8,7 +8,8 @@ from typing import Any
 import torch.utils.data
 from torch.utils.data import DataLoader
 
-from ._run import Pass, Run
+from ._pass import Pass, Source
+from ._run import Run
 
 
 class Sampler(torch.utils.data.Sampler[int]):
@@ -17,12 +18,12 @@ class Sampler(torch.utils.data.Sampler[int]):
     Iterating again before any update gives the same epoch again; afterwards the next epoch.
     """
 
-    def __init__(self, run: Run, batch: tuple[int, bool] | None) -> None:
+    def __init__(self, run: Run, source: Source) -> None:
         self.run = run
-        self._batch = batch
+        self.source = source
 
     def __iter__(self) -> Iterator[int]:
-        return self.run.draw(self.run.begin_pass(self._batch))
+        return self.run.draw(self.run.begin_pass(self.source))
 
     def __len__(self) -> int:
         """Samples of the whole current epoch: the running one, and once it is done the next."""
@@ -45,15 +46,18 @@ class Loader(DataLoader[Any]):
             return super().__iter__()
         return Delivery(self, self.sampler.run)
 
+    def set_epoch(self, epoch: int) -> None:
+        """See Handler.set_epoch."""
+        if isinstance(self.sampler, Sampler):
+            self.sampler.set_epoch(epoch)
+
 
 class Delivery:
     """One walk of a Loader."""
 
     def __init__(self, loader: Loader, run: Run) -> None:
-        self.current: Pass | None = None  # set by the run when torch starts to draw
+        self.current: Pass | None = None  # set by the run if it is told of each batch
         self._run = run
-        # Out of order only ids tell which batch came.
-        self._delivers = getattr(loader, "in_order", True)
         self._has_failed = False
         self._batches = self._ask(DataLoader.__iter__, loader)
 
@@ -70,10 +74,15 @@ class Delivery:
         except Exception:
             self._has_failed = True
             raise
-        if self.current is not None and self._delivers:
+        if self.current is not None:
             self._run.deliver(self.current, batch, self._has_failed)
             self._has_failed = False
         return batch
+
+    def __del__(self) -> None:
+        current = getattr(self, "current", None)
+        if current is not None:
+            current.is_walking = False
 
     def _ask(self, function: Any, argument: Any) -> Any:
         """A sampler that torch iterates over in here draws for this walk."""

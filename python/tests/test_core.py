@@ -156,6 +156,16 @@ def test_batches_are_addressed_by_their_place_in_the_plan(pruner):
         pruner.observe(0, 2, [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("begin", [-1, "0", None, 1.5, 2**64, 2**70, 100, 97])
+def test_a_bad_place_is_an_error_of_the_caller(pruner, begin):
+    """Never a SystemError, which says that the module itself is wrong."""
+    with pytest.raises((TypeError, IndexError)):
+        pruner.observe(begin, 4, 0.5)
+    with pytest.raises((TypeError, IndexError)):
+        pruner.plan.samples(begin, 4)
+    assert pruner.num_observations == 0
+
+
 def test_a_book_observes_tells_the_weights_and_moves_on(pruner):
     book = LossBook(pruner)
     book.begin_pass(in_order=False)

@@ -40,7 +40,7 @@ def test_what_is_not_a_map_style_data_set_is_refused():
     for wrong in (Stream(), iter([1, 2]), 5):
         with pytest.raises(TypeError, match="dataset must have len"):
             tamis.InfoBatch(wrong, epochs=1)
-    with pytest.raises(ValueError, match="num_samples"):
+    with pytest.raises(ValueError, match="dataset must have at least one sample"):
         tamis.InfoBatch([], epochs=1)
 
 
@@ -53,8 +53,11 @@ def test_what_is_not_a_map_style_data_set_is_refused():
         ({"homogeneous": True}, "need batch_size="),
         ({"time_limit": 0}, "time_limit must be"),
         ({"delta": 1.5}, "delta must be in"),
-        ({"layout": "x"}, "layout"),
-        ({"remainder": "x"}, "remainder must be pad or drop"),
+        ({"layout": "x"}, "layout must be 'automatic', 'replicated' or 'sharded', got 'x'"),
+        ({"remainder": "x"}, "remainder must be 'pad' or 'drop', got 'x'"),
+        ({"sharding": "x"}, "sharding must be 'own' or 'external', got 'x'"),
+        ({"sharding": "external", "layout": "sharded"}, "leave out layout="),
+        ({"seed": 2**70}, r"seed must be a whole number in \[0, 18446744073709551615\], got 1180"),
     ],
 )
 def test_wrong_options_are_refused_by_name(options, message):

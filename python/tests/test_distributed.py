@@ -15,6 +15,7 @@ import tamis
 import torch
 import torch.distributed as dist
 from support import EXAMPLES, IndexDataset, batch_loss, make_loader
+from torch.utils.data import DataLoader
 
 SIZE = 103
 
@@ -121,6 +122,128 @@ def test_the_three_ways_give_the_same_state(layout):
     assert first[:2] == second[:2]
 
 
+class Cut:
+    """What Accelerate makes of a batch sampler: every rank gets each W-th batch of the whole.
+
+    All have equally many: the first batches come again at the end, or the last are left out.
+    """
+
+    def __init__(self, batches, rank, size, pads):
+        self.batches, self.rank, self.size, self.pads = batches, rank, size, pads
+
+    def __iter__(self):
+        whole = list(self.batches)
+        end = len(whole) if self.pads else len(whole) // self.size * self.size
+        for number in range(0, end, self.size):
+            yield whole[(number + self.rank) % len(whole)]
+
+
+def make_external(rank, pads=True):
+    handler, loader = make(epochs=3, sharding="external")
+    sampler = Cut(loader.batch_sampler, rank, 2, pads)
+    cut = DataLoader(loader.dataset, batch_sampler=sampler, collate_fn=loader.collate_fn)
+    return handler, loader, cut
+
+
+def train_external(rank):
+    """What a rank trained on, the scores of the run, and the lengths that it saw."""
+    handler, whole, cut = make_external(rank)
+    seen, lengths = [], [len(whole)]
+    for epoch in range(3):
+        handler.set_epoch(epoch)
+        lengths.append(len(whole))
+        trained = []
+        for batch in cut:
+            try:
+                handler.update(batch_loss(batch[0]))
+            except RuntimeError as error:
+                assert "update(loss, batch)" in str(error)
+            handler.update(batch_loss(batch[0]), batch)
+            trained.append(batch[0].tolist())
+        seen.append((trained, handler.progress))
+    order = handler.plan.order.tolist()
+    handler.state_dict()
+    return seen, handler.scores, lengths, order, handler.num_missed_updates
+
+
+def test_external_every_rank_plans_the_whole_epoch_and_a_framework_cuts_it():
+    (first, scores, lengths, order, missed), (second, others, *_) = run_ranks(2, train_external)
+    np.testing.assert_array_equal(scores, others)
+    assert lengths[:2] == [13, 13] and lengths[2] < 13
+    assert missed == 0
+    for epoch in range(3):
+        (one, progress), (other, same) = first[epoch], second[epoch]
+        steps = list(zip(one, other, strict=True))
+        trained = list(dict.fromkeys(i for step in steps for batch in step for i in batch))
+        assert progress == same == (epoch + 1) / 3
+        if epoch == 0:
+            assert set(trained) == set(range(SIZE))
+    assert trained == order
+    single = tamis.Pruner(SIZE, 3, score="batch-loss", policy="none")
+    single.start_epoch(0)
+    for (one, _), (other, _) in zip(first, second, strict=True):
+        for step in zip(one, other, strict=True):
+            for batch in step:
+                single.observe_samples(batch, float(batch_loss(batch)))
+    np.testing.assert_array_equal(scores, single.scores)
+
+
+def resume_external(rank, stop):
+    """Trains, saving after `stop` steps; or goes on in a new handler from there."""
+    handler, _, cut = make_external(rank, pads=False)
+    trained, state = [], None
+    for epoch in range(2):
+        handler.set_epoch(epoch)
+        for batch in cut:
+            handler.update(batch_loss(batch[0]), batch)
+            trained.append(batch[0].tolist())
+            if len(trained) == stop:
+                state = handler.state_dict()
+    again, _, cut = make_external(rank, pads=False)
+    again.load_state_dict(state)
+    rest = []
+    while again.next_epoch < 2:
+        for batch in cut:
+            again.update(batch_loss(batch[0]), batch)
+            rest.append(batch[0].tolist())
+    return trained[stop:], rest, handler.scores, again.scores
+
+
+@pytest.mark.parametrize("stop", [3, 9])
+def test_external_a_state_goes_on_with_the_next_step(stop):
+    for expected, rest, scores, again in run_ranks(2, resume_external, stop):
+        assert rest == expected
+        np.testing.assert_array_equal(scores, again)
+
+
+def train_dispatched(rank):
+    """Rank 0 reads for both; rank 1 gets its half of each batch with the ids."""
+    handler, loader, _ = make_external(rank)
+    group = dist.group.WORLD
+    for epoch in range(2):
+        handler.set_epoch(epoch)
+        batches = iter(loader) if rank == 0 else None
+        while True:
+            batch = next(batches, None) if rank == 0 else None
+            sent = [None if batch is None else batch.ids.tolist()]
+            dist.broadcast_object_list(sent, src=0, group=group)
+            if sent[0] is None:
+                break
+            ids = (sent[0] + sent[0][:1])[rank : len(sent[0]) + rank : 2]  # equally many
+            handler.update(batch_loss(tamis.indices_of(ids)), ids=ids)
+    progress = handler.progress
+    handler.state_dict()
+    return handler.scores, progress, handler.epoch
+
+
+def test_external_a_rank_that_another_one_reads_for_takes_part():
+    (scores, progress, epoch), (others, same, _) = run_ranks(2, train_dispatched)
+    np.testing.assert_array_equal(scores, others)
+    assert not np.isnan(scores).any()
+    assert epoch == 1
+    assert progress == same == 2 / 3
+
+
 def record(rank, folder):
     handler, loader = make()
     handler.record(folder, num_recorded=SIZE)
@@ -194,31 +317,38 @@ def test_every_other_rank_names_one_that_is_lost(fate):
         assert seconds < 7.5
 
 
-def ask_for_length(rank):
-    handler, loader = make()
-    try:
-        len(loader)
-    except TypeError as error:
-        return str(error)
-    return ""
+def ask_for_length(rank, layout):
+    """Before the first epoch, after it, and when the second has started."""
+    handler, loader = make(layout=layout)
+    lengths = []
+    for epoch in range(2):
+        try:
+            lengths.append(len(loader))
+        except TypeError as error:
+            lengths.append(str(error))
+        handler.set_epoch(epoch)
+        lengths.append(len(loader))
+        train_epoch(handler, loader)
+    return lengths
 
 
-def test_the_length_of_an_epoch_is_known_once_it_has_started():
-    for message in run_ranks(2, ask_for_length):
-        assert "set_epoch on every rank" in message
+def test_the_length_is_that_of_the_running_epoch_until_all_ranks_start_the_next():
+    for first, first_again, running, second in run_ranks(2, ask_for_length, "replicated"):
+        assert first == first_again == running == 7
+        assert second < 7
+    for unknown, *lengths in run_ranks(2, ask_for_length, "sharded"):
+        assert "set_epoch on every rank" in unknown
+        assert lengths[0] == lengths[1] == 7
 
 
-def test_the_example_trains_on_two_processes(tmp_path):
-    """Started as torchrun does it."""
-    state = tmp_path / "state.pt"
-    command = [sys.executable, str(EXAMPLES / "distributed_training.py")]
-    command += ["--epochs", "4", "--size", "3000", "--save", str(state)]
+def launch_two(*arguments):
+    """What two processes of this command print, started as torchrun does it; both must end well."""
     environment = dict(os.environ, OMP_NUM_THREADS="1", GLOO_SOCKET_IFNAME="lo", WORLD_SIZE="2")
     environment.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()))
     environment.update(PYTHONPATH=os.pathsep.join(sys.path))
     ranks = [
         subprocess.Popen(
-            command,
+            [sys.executable, *arguments],
             env=dict(environment, RANK=str(rank)),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -228,6 +358,39 @@ def test_the_example_trains_on_two_processes(tmp_path):
     ]
     outputs = [rank.communicate(timeout=300)[0] for rank in ranks]
     assert [rank.returncode for rank in ranks] == [0, 0], outputs
+    return outputs
+
+
+# Registered first, so it runs after the exit functions of all modules.
+COUNT_THREADS_AT_EXIT = """
+import atexit, pathlib
+
+def num_threads():
+    names = [(task / "comm").read_text() for task in pathlib.Path("/proc/self/task").iterdir()]
+    return sum(name.startswith("pt_gloo_runloop") for name in names)
+
+atexit.register(lambda: print("at exit:", num_threads(), flush=True))
+import tamis, torch.distributed as dist
+
+dist.init_process_group("gloo")
+handler = tamis.prune(range(64), "bls-infobatch", epochs=2)
+handler.set_epoch(0)
+print("running:", num_threads() > 0, flush=True)
+dist.destroy_process_group()
+"""
+
+
+def test_no_thread_of_a_group_is_left_when_the_interpreter_ends():
+    """Such a thread asks for the interpreter's lock when it drops a tensor, and the process aborts."""
+    for output in launch_two("-c", COUNT_THREADS_AT_EXIT):
+        assert "running: True" in output, output
+        assert "at exit: 0" in output, output
+
+
+def test_the_example_trains_on_two_processes(tmp_path):
+    state = tmp_path / "state.pt"
+    command = [str(EXAMPLES / "distributed_training.py"), "--epochs", "4", "--size", "3000"]
+    outputs = launch_two(*command, "--save", str(state))
     assert outputs[0].count("epoch ") == 4
     assert "epoch " not in outputs[1]
     assert float(re.findall(r"([\d.]+)%", outputs[0])[-1]) > 3.0

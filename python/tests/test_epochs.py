@@ -1,11 +1,8 @@
 """Which epoch an iteration gives, and how long it is."""
 
-import math
-
 import numpy as np
 import pytest
 import support
-import tamis
 import torch
 from support import LOADERS, MODES, ExpectedScores, make_loader, train_epoch
 from torch.utils.data import DataLoader
@@ -141,57 +138,6 @@ def test_scores_and_weights_of_a_new_handler_are_empty(make_handler):
     assert handler.scores.dtype == handler.weights.dtype == np.float32
     assert handler.plan is None
     assert handler.pruned_share == 0.0
-
-
-def test_one_cycle_reaches_its_end_exactly(make_handler):
-    handler = make_handler(epochs=4)
-    parameter = torch.nn.Parameter(torch.ones(()))
-    optimizer = torch.optim.SGD([parameter], lr=1.0)
-    unpruned = 4 * math.ceil(103 / 8)
-    one_cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=unpruned)
-    schedule = tamis.lr_by_progress(one_cycle, handler)
-    steps = 0
-    for _ in range(4):
-        for indices, _ in make_loader(handler):
-            handler.update(support.batch_loss(indices))
-            optimizer.step()
-            schedule.step()
-            steps += 1
-    assert steps < unpruned
-    assert one_cycle.last_epoch == unpruned - 1
-    assert optimizer.param_groups[0]["lr"] == pytest.approx(1.0 / 25 / 1e4)
-
-
-def test_the_schedule_of_an_unpruned_run_is_the_usual_one(make_handler):
-    def rates(step_with_progress):
-        handler = tamis.prune(support.IndexDataset(104), "full", epochs=3, score="batch-loss")
-        optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(()))], lr=1.0)
-        cosine = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=3 * 13)
-        schedule = tamis.lr_by_progress(cosine, handler) if step_with_progress else cosine
-        seen = []
-        for _ in range(3):
-            for indices, _ in make_loader(handler):
-                handler.update(support.batch_loss(indices))
-                seen.append(optimizer.param_groups[0]["lr"])
-                optimizer.step()
-                schedule.step()
-        return seen + [optimizer.param_groups[0]["lr"]]
-
-    assert rates(True) == rates(False)
-    assert rates(True)[-1] == pytest.approx(0.0, abs=1e-12)
-
-
-def test_lr_by_progress_refuses_what_it_cannot_drive(make_handler):
-    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(()))], lr=1.0)
-    plateau = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
-    with pytest.raises(TypeError, match="count steps"):
-        tamis.lr_by_progress(plateau, make_handler())
-    step = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10)
-    with pytest.raises(ValueError, match="total_steps"):
-        tamis.lr_by_progress(step, make_handler())
-    cycle = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=1.0, total_steps=10)
-    with pytest.raises(ValueError, match=r"own \(10\)"):
-        tamis.lr_by_progress(cycle, make_handler(), total_steps=11)
 
 
 def test_a_loader_with_a_fixed_generator_gives_the_same_batches(make_handler):

@@ -184,7 +184,7 @@ def test_delayed_losses_give_the_same_scores(make_handler, wrapper, by_ids):
     for _ in range(3):
         for batch in support.WRAPPERS[wrapper](make_loader(handler, delayed=True)):
             loss = support.batch_loss(batch[0])
-            weight = float(handler.weights[batch.ids].mean(dtype=np.float64))
+            weight = float(handler.weights[batch.indices].mean(dtype=np.float64))
             result = handler.update(loss, batch if by_ids else None)
             torch.testing.assert_close(result, loss * weight)
             expected.observe(batch[0], loss.clone())
@@ -226,7 +226,7 @@ def test_a_compiled_step_with_the_update_inside_has_no_graph_break(pruned_handle
     compiled = torch.compile(step_with_update, fullgraph=True, backend="eager")
     before = handler.num_observations
     for step, batch in enumerate(batches):
-        weight = float(handler.weights[batch.ids].mean())
+        weight = float(handler.weights[batch.indices].mean())
         values = batch[1].float().requires_grad_()
         ids = {"tamis_ids": torch.from_numpy(batch.ids)} if by_ids else None
         result = compiled(handler, values, ids)

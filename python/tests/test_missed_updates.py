@@ -82,22 +82,51 @@ def test_in_order_more_updates_than_batches_are_refused(make_handler):
 
 
 @pytest.mark.parametrize("mode", ["loader", "sampler"])
-def test_a_loop_after_one_that_was_left_with_a_batch_is_doubtful_until_set_epoch(make_handler, mode):
-    handler = make_handler(epochs=5)
+def test_after_a_loop_that_was_left_with_a_batch_the_next_one_is_right(make_handler, mode):
+    handler = make_handler(epochs=3)
     loader = make_loader(handler, mode, num_workers=2)
     expected = ExpectedScores(len(handler))
     train_epoch(handler, loader, expected if mode == "loader" else None, stop=5)
-    if mode == "loader":
-        with pytest.raises(RuntimeError, match="set_epoch"):
+    train_epoch(handler, loader, expected)
+    assert handler.epoch == 1
+    assert_scores(handler, expected)
+
+
+@pytest.mark.parametrize("mode", ["loader", "sampler"])
+def test_a_loop_while_another_one_is_open_is_doubtful_until_set_epoch(make_handler, mode):
+    handler = make_handler(epochs=5)
+    loader = make_loader(handler, mode)
+    expected = ExpectedScores(len(handler))
+    is_ours = mode == "loader"
+    opened = iter(loader)
+    train_epoch(handler, (next(opened) for _ in range(5)), expected if is_ours else None)
+    if is_ours:
+        with pytest.raises(RuntimeError, match="another loop.*set_epoch"):
             train_epoch(handler, loader, None)
     else:
         train_epoch(handler, loader, None)
         handler.end_pass()
-    assert_scores(handler, expected)
-    for epoch in (2, 3):
-        handler.set_epoch(epoch)
-        train_epoch(handler, loader, expected, stop=5 if epoch == 2 and mode == "loader" else None)
-    assert_scores(handler, expected)
+    if is_ours:
+        assert_scores(handler, expected)
+    handler.set_epoch(2)
+    train_epoch(handler, loader, expected if is_ours else None)
+    next(opened)  # goes on after all
+    handler.set_epoch(3)
+    train_epoch(handler, loader, expected if is_ours else None)
+    if is_ours:
+        assert_scores(handler, expected)
+
+
+@pytest.mark.parametrize("wrapper", ["one_ahead", "one_ahead_released", "three_ahead"])
+def test_a_loop_inside_one_that_has_fetched_all_it_trains_on_is_doubtful(make_handler, wrapper):
+    """Its iterator is gone, but not its batches."""
+    handler = make_handler(size=16, epochs=3)
+    for step, (indices, _) in enumerate(support.WRAPPERS[wrapper](make_loader(handler))):
+        if step == 1:
+            next(iter(make_loader(handler)))
+        with pytest.raises(RuntimeError, match="update"):
+            handler.update(support.batch_loss(indices))
+    assert handler.num_observations == 0
 
 
 def test_missed_updates_are_warned_of_once(make_handler):

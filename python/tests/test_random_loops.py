@@ -14,7 +14,10 @@ import tamis
 from support import WRAPPERS, make_loader, rebuild
 from tamis import LossBook, Pruner
 
-pytestmark = pytest.mark.filterwarnings("ignore::tamis.MissedUpdateWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::tamis.MissedUpdateWarning"),
+    pytest.mark.filterwarnings("ignore::tamis.LoopWarning"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -116,6 +119,7 @@ class RandomLoop:
         self.num_workers = num_workers
         self.truth = Truth()
         self.num_refused = 0
+        self.late = None  # a batch of the epoch before that has had no update
         self.start()
 
     def start(self):
@@ -135,20 +139,25 @@ class RandomLoop:
 
     def loader(self, mode):
         options = {"num_workers": self.num_workers}
-        if mode == "rebuilt":
-            loader = make_loader(self.handler, "loader", self.batch_size, self.drop_last)
-            return rebuild(loader, **options)
+        if mode in ("rebuilt", "labels", "rebuilt labels"):
+            carry = "labels" if "labels" in mode else "batch"
+            more = {} if "rebuilt" in mode else options
+            loader = make_loader(
+                self.handler, "loader", self.batch_size, self.drop_last, carry=carry, **more
+            )
+            return rebuild(loader, **options) if "rebuilt" in mode else loader
         return make_loader(self.handler, mode, self.batch_size, self.drop_last, **options)
 
     def run_epoch(self):
         """A loop that fetches ahead, skips, repeats, breaks or nests as chance has it."""
-        mode = self.choose.choice([*support.MODES, "rebuilt"])
+        mode = self.choose.choice([*support.MODES, "rebuilt", "labels", "rebuilt labels"])
         by_ids = mode in ("loader", "rebuilt") and self.choose.random() < 0.4
         wrap = WRAPPERS[self.choose.choice(list(WRAPPERS))]
         # In order, a loop that skips a batch and repeats another has the right number of updates.
         fault = self.choose.choice([(1,), (1,), (0, 1), (1, 2)])
         # Neither can a state tell, in its middle, or a loop inside another at its first batches.
-        is_exact = mode == "loader" or by_ids or fault == (1,)
+        carries = "labels" in mode
+        is_exact = mode == "loader" or by_ids or carries or fault == (1,)
         self.may_restart = is_exact
         nested = is_exact and self.choose.random() < 0.1
         may_stop = 2 not in fault and self.choose.random() < 0.3
@@ -156,25 +165,50 @@ class RandomLoop:
         loader = self.loader(mode)
         if len(loader) == 0:
             return
+        other = self.open_another(mode)
         for step, batch in enumerate(wrap(loader)):
             if step == stop:
                 break
             if nested and step == 2 and self.handler.epoch + 1 < self.epochs:
                 next(iter(self.loader(mode)))
+            if other is not None and step == 1:
+                next(other, None)
             indices = support.indices_of(batch)
             for _ in range(self.choose.choice(fault)):
                 loss = self.truth.next_loss(indices)
-                try:
-                    self.handler.update(loss, batch if by_ids else None)
-                except RuntimeError as error:
-                    assert "update" in str(error)
-                    self.num_refused += 1
+                if carries:
+                    loss = batch[1].sum() * 0.0 + loss
+                self.update(loss, batch if by_ids else None)
+        if mode == "loader" and self.choose.random() < 0.5:
+            self.late = batch
+
+    def update(self, loss, batch):
+        try:
+            self.handler.update(loss, batch)
+        except (RuntimeError, ValueError) as error:  # of an epoch that a state does not know
+            assert "update" in str(error)
+            self.num_refused += 1
+
+    def open_another(self, mode):
+        """At times another loop over the handler is open, and one of its batches is taken."""
+        if mode not in ("loader", "rebuilt") or self.choose.random() > 0.1:
+            return None
+        other = iter(self.loader(mode))
+        next(other, None)
+        return other
+
+    def update_late(self):
+        """A batch of an epoch that is over: by ids that is right, too."""
+        late, self.late = self.late, None
+        if late is not None:
+            self.update(self.truth.next_loss(support.indices_of(late)), late)
 
 
 def run(seed, num_workers):
     loop = RandomLoop(seed, num_workers)
     for epoch in range(loop.epochs):
         loop.handler.set_epoch(epoch)
+        loop.update_late()
         loop.run_epoch()
         if loop.may_restart and loop.choose.random() < 0.2:
             loop.restart_from_state()
@@ -200,8 +234,11 @@ def test_nothing_is_refused_or_dropped_in_plain_loops():
             warnings.simplefilter("error")
             for epoch in range(loop.epochs):
                 loop.handler.set_epoch(epoch)
-                loader = loop.loader(loop.choose.choice([*support.MODES, "rebuilt"]))
-                for batch in loader:
-                    loop.handler.update(loop.truth.next_loss(support.indices_of(batch)))
+                mode = loop.choose.choice([*support.MODES, "rebuilt", "labels"])
+                for batch in loop.loader(mode):
+                    loss = loop.truth.next_loss(support.indices_of(batch))
+                    if mode == "labels":
+                        loss = batch[1].sum() * 0.0 + loss
+                    loop.handler.update(loss, batch if mode == "rebuilt" else None)
                 loop.handler.end_pass()
                 loop.truth.check_complete(loop.handler.scores)

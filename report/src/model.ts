@@ -153,7 +153,7 @@ export interface Analysis {
 export interface ScoreFidelity {
   name: string;
   options: Record<string, number|string|null>;
-  sees: 'per-sample losses'|'batch losses';
+  sees: 'per-sample losses'|'batch losses'|'output gradients';
   spearman: (number|null)[];
   pearson: (number|null)[];
   top_overlap: (number|null)[];

@@ -1,23 +1,23 @@
 // Positions of the set bits of each byte, for handling eight at a time.
 #pragma once
 
-#include <array>
-#include <cstddef>
+#include <cstdint>
 
 namespace tamis::detail {
 
-template <typename Position>
 struct BytePositions {
-  alignas(8 * sizeof(Position)) std::array<std::array<Position, 8>, 256> table{};
+  alignas(32) std::uint32_t table[256][8] = {};
+  std::uint8_t count[256] = {};
 
   constexpr BytePositions() {
     for (unsigned byte = 0; byte < 256; ++byte) {
-      std::size_t n = 0;
       for (unsigned bit = 0; bit < 8; ++bit) {
-        if (((byte >> bit) & 1U) != 0) table[byte][n++] = static_cast<Position>(bit);
+        if (((byte >> bit) & 1U) != 0) table[byte][count[byte]++] = bit;
       }
     }
   }
 };
+
+inline constexpr BytePositions kBytePositions;
 
 }  // namespace tamis::detail

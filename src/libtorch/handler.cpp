@@ -2,7 +2,6 @@
 
 #include <torch/torch.h>
 
-#include <cstring>
 #include <sstream>
 #include <stdexcept>
 
@@ -84,11 +83,19 @@ torch::Tensor Handler::update(const torch::Tensor& loss) {
         "Handler: update(loss) does not know its batch, because several workers do not enforce the "
         "order; wrap the data set and pass the batch: update(loss, batch)");
   }
-  state_->check_turn();
-  const PlannedBatch batch = state_->book().next_batch();
-  LossValue(loss, batch.count).give_to([&](auto value) { state_->book().update(value); });
-  state_->note_update();
+  LossBook& book = state_->book();
+  const PlannedBatch batch = book.next_batch();
   const EpochPlan& plan = *state_->pruner().plan();
+  const LossValue value(loss, batch.count);
+  if (state_->is_watched(loss)) {
+    std::vector<float> weights(batch.count);
+    for (std::size_t k = 0; k < batch.count; ++k) weights[k] = plan.weight(batch.begin + k);
+    observe_later(loss, std::move(weights), [&] { return book.claim(); });
+  } else {
+    state_->watcher().drop_pending();
+    value.give_to([&](auto losses) { book.update(losses); });
+  }
+  state_->note_update();
   return loss.dim() == 0
              ? scale(loss, plan.mean_weight(batch.begin, batch.count))
              : weighted_mean(loss, [&](std::size_t k) { return plan.weight(batch.begin + k); });
@@ -100,9 +107,16 @@ torch::Tensor Handler::update(const torch::Tensor& loss, std::span<const SampleI
     throw std::logic_error(
         "Handler: update must come after the first pass has begun, or set_epoch");
   }
-  LossValue(loss, indices.size()).give_to([&](auto value) {
-    state_->book().update(indices, value);
-  });
+  LossBook& book = state_->book();
+  const LossValue value(loss, indices.size());
+  if (state_->is_watched(loss)) {
+    std::vector<float> weights;
+    for (const SampleIndex index : indices) weights.push_back(plan->weight_of(index));
+    observe_later(loss, std::move(weights), [&] { return book.claim(indices); });
+  } else {
+    state_->watcher().drop_pending();
+    value.give_to([&](auto losses) { book.update(indices, losses); });
+  }
   state_->note_update();
   return loss.dim() == 0
              ? scale(loss, plan->mean_weight_of(indices))
@@ -117,6 +131,38 @@ torch::Tensor Handler::update(const torch::Tensor& loss, const torch::Tensor& in
   return update(loss, std::span<const SampleIndex>(local.const_data_ptr<std::int64_t>(),
                                                    static_cast<std::size_t>(local.numel())));
 }
+
+void Handler::observe_later(const torch::Tensor& loss, std::vector<float> weights,
+                            const std::function<Claim()>& claim) {
+  OutputWatch watch = state_->watcher().take(loss, weights.size());
+  state_->pruner().check_observation(weights.size(), LossKind::output_gradients);
+  const bool is_scalar = loss.dim() == 0;
+  const bool is_exact = is_scalar && state_->watcher().exact_weights();
+  watch.bind(weights.size(), is_exact ? weights : std::vector<float>());
+  // The graph does not keep the handler alive, nor the handler the graph.
+  watch.on_finish(loss, [weak = std::weak_ptr(state_), booked = claim(),
+                         mean = loss.detach().mean().item<double>(), weights = std::move(weights),
+                         is_scalar](const OutputWatch::Backward& backward) {
+    const auto state = weak.lock();
+    if (!state) return;
+    if (backward.norms.empty()) {
+      if (backward.is_final) state->watcher().note_unreached();
+      return;
+    }
+    std::vector<float> norms(backward.norms.begin(), backward.norms.end());
+    // The gradient of losses that were weighted one by one has their weights.
+    for (std::size_t k = 0; k < norms.size() && !is_scalar; ++k) norms[k] /= weights[k];
+    state->book().settle(booked, mean, norms);
+  });
+}
+
+torch::Tensor Handler::watch(const torch::Tensor& output) {
+  return state_->watcher().pending().watch(output);
+}
+std::vector<torch::Tensor> Handler::watch(const std::vector<torch::Tensor>& outputs) {
+  return state_->watcher().pending().watch(outputs);
+}
+void Handler::set_exact_weights(bool exact) { state_->watcher().set_exact_weights(exact); }
 
 void Handler::end_pass() { state_->end_pass(); }
 const PassSummary& Handler::last_pass() const { return state_->last_pass(); }

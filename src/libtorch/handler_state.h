@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "libtorch/watcher.h"
 #include "tamis/libtorch/sampler.h"
 #include "tamis/loss_book.h"
 #include "tamis/pruner.h"
@@ -24,6 +25,10 @@ class HandlerState {
 
   Pruner& pruner() { return pruner_; }
   LossBook& book() { return book_; }
+  Watcher& watcher() { return watcher_; }
+  // True if an update with this loss is observed in the backward pass: not if the score is made of
+  // the losses of samples, which are here and have exact weights anyway.
+  bool is_watched(const torch::Tensor& loss) const;
   const LoaderShape& shape() const { return shape_; }
 
   // Number of the running pass; another one after end_pass.
@@ -35,18 +40,14 @@ class HandlerState {
 
   // The next batch of the sampler; nothing at the end of the pass.
   std::optional<std::vector<std::size_t>> take_batch();
-  // The loader has handed one out, or has no more.
+  // By delivery: the loader has handed one out, or has no more.
   void deliver();
   void finish_delivery();
-  // Before an update without ids, and after every one.
-  void check_turn();
+  // After every update.
   void note_update();
 
-  bool is_complete() const;
-  // The same, or the loader of the running pass has no more batches.
-  bool is_over() const {
-    return is_complete() || (book_.in_pass() && has_update_ && is_exhausted_);
-  }
+  // The running epoch has no more batches: the next pass is one over the next epoch.
+  bool is_over() const;
   void set_epoch(std::uint64_t epoch);
   void save(const std::function<void(Pruner&)>& save_pruner);
   void load(const std::function<void(Pruner&)>& load_pruner);
@@ -55,19 +56,21 @@ class HandlerState {
   void close_pass();
   // Samples of the batch that begins at `position`; 0 if there is none.
   std::size_t batch_length(std::size_t position) const;
+  bool has_handed_out_all() const;
 
   Pruner pruner_;
   LossBook book_;
+  Watcher watcher_;
   std::uint64_t pass_ = 0;
   LoaderShape shape_;              // of the loader of the pass
   std::size_t next_ = 0;           // position of the sampler in the plan
   std::size_t num_delivered_ = 0;  // position of the loader in the plan
   std::size_t start_ = 0;          // of the pass in the plan
   std::size_t num_asked_ = 0;      // times that the sampler was asked for a batch
-  std::size_t num_updates_ = 0;    // without ids
-  std::size_t num_held_ = 0;       // batches that the loop fetches ahead
   bool has_update_ = false;        // the pass has had one
   bool is_exhausted_ = false;      // its loader has no more batches
+  bool is_loaded_ = false;         // a state has been loaded and not been continued yet
+  bool is_chosen_ = false;         // set_epoch says which epoch the next pass is over
   PassSummary last_pass_;
   std::function<void(const std::string&)> warn_;
 };

@@ -1,10 +1,16 @@
 #include "tamis/libtorch/process_group.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <torch/torch.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <stdexcept>
+#include <system_error>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
@@ -35,15 +41,43 @@ std::string seconds(std::chrono::milliseconds time) {
 // The first line: torch adds the places in its sources.
 std::string brief(const std::string& message) { return message.substr(0, message.find('\n')); }
 
+bool is_local(const std::string& host) { return host == "localhost" || host.starts_with("127."); }
+
+// A socket that listens at an address of this machine's loopback. torch's own would listen at all
+// addresses, also for a run whose ranks are all here.
+int listen_locally(const std::string& address, std::uint16_t port) {
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(port);
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  const bool listens =
+      socket >= 0 && ::inet_pton(AF_INET, address.c_str(), &place.sin_addr) == 1 &&
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+      ::bind(socket, reinterpret_cast<const sockaddr*>(&place), sizeof place) == 0 &&
+      ::listen(socket, SOMAXCONN) == 0;
+  if (!listens) {
+    const std::string reason = std::generic_category().message(errno);
+    if (socket >= 0) ::close(socket);
+    throw std::runtime_error(reason);
+  }
+  return socket;
+}
+
 c10::intrusive_ptr<c10d::Store> open_store(const ProcessGroupOptions& options) {
   c10d::TCPStoreOptions settings;
+  // Not the name: it may mean another loopback address, ::1, as well.
+  const std::string host = options.host == "localhost" ? "127.0.0.1" : options.host;
   settings.port = options.port;
   settings.isServer = options.rank == 0 && !options.has_agent_store;
   settings.waitWorkers = false;
   settings.timeout = options.time_limit;
   c10::intrusive_ptr<c10d::Store> store;
   try {
-    store = c10::make_intrusive<c10d::TCPStore>(options.host, settings);
+    if (settings.isServer && is_local(host)) {
+      settings.masterListenFd = listen_locally(host, options.port);
+    }
+    store = c10::make_intrusive<c10d::TCPStore>(host, settings);
   } catch (const std::exception& error) {
     throw std::runtime_error(concat(
         "rank ", options.rank, ": ",
@@ -57,9 +91,8 @@ std::shared_ptr<::gloo::transport::Device> make_device(const ProcessGroupOptions
   if (const char* const interface = std::getenv("GLOO_SOCKET_IFNAME")) {
     return c10d::ProcessGroupGloo::createDeviceForInterface(interface);
   }
-  const bool is_local = options.host == "localhost" || options.host.starts_with("127.");
-  return is_local ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
-                  : c10d::ProcessGroupGloo::createDefaultDevice();
+  return is_local(options.host) ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
+                                : c10d::ProcessGroupGloo::createDefaultDevice();
 }
 
 }  // namespace

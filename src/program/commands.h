@@ -18,6 +18,8 @@ void add_inspect(CLI::App& program);
 void add_simulate(CLI::App& program);
 // Shows what a recorded run tells about its samples.
 void add_analyze(CLI::App& program);
+// Lists the samples that are hard most often and most lastingly.
+void add_suspects(CLI::App& program);
 // Trains a model (needs LibTorch).
 void add_train(CLI::App& program);
 // Trains with several methods and seeds; without LibTorch, by another program only.

@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/files/atomic_file.h"
+#include "runs/run_files.h"
+#include "runs/seal.h"
 
 namespace tamis::runs {
 
@@ -60,7 +63,10 @@ ComparisonPlan merge(const fs::path& path, ComparisonPlan plan, const Comparison
         "another folder",
         path.native(), difference));
   };
-  refuse_change(find_change(plan.shared, added.shared));
+  Json before = added.former;
+  before.merge_patch(plan.shared);
+  refuse_change(find_change(before, added.shared));
+  plan.shared = added.shared;
   for (const PlannedMethod& method : added.methods) {
     const auto known =
         std::find_if(plan.methods.begin(), plan.methods.end(),
@@ -80,12 +86,43 @@ ComparisonPlan merge(const fs::path& path, ComparisonPlan plan, const Comparison
   return plan;
 }
 
+// "full-seed0": how the folder of a run is named, whatever its method.
+bool is_run_name(std::string_view name) {
+  constexpr std::string_view kSeed = "-seed";
+  const std::size_t at = name.rfind(kSeed);
+  return at != std::string_view::npos && at > 0 && at + kSeed.size() < name.size() &&
+         name.find_first_not_of("0123456789", at + kSeed.size()) == std::string_view::npos;
+}
+
+// The runs of the comparison; other folders, and other files in those of the runs, stay.
 void remove_comparison(const fs::path& path) {
+  std::vector<fs::path> folders;
   for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.is_directory() && is_run(entry.path())) fs::remove_all(entry.path());
+    if (entry.is_directory() && is_run_name(entry.path().filename().native()) &&
+        is_run(entry.path())) {
+      folders.push_back(entry.path());
+    }
+  }
+  for (const fs::path& folder : folders) {
+    remove_run(folder);
+    if (fs::is_empty(folder)) fs::remove(folder);
   }
   fs::remove(path / kSummaryFile);
   fs::remove(path / kCompareFile);
+}
+
+// True if nothing but what a killed process had begun to write is in the folder.
+bool is_as_good_as_empty(const fs::path& path) {
+  for (const auto& entry : fs::directory_iterator(path)) {
+    if (detail::target_of_temporary(entry.path().filename().native()) != kCompareFile) return false;
+  }
+  return true;
+}
+
+bool is_name_of_folder(std::string_view name) {
+  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
+    return c != '/' && static_cast<unsigned char>(c) >= 0x20 && c != 0x7F;
+  });
 }
 
 bool has_comparison(const fs::path& path) { return fs::is_regular_file(path / kCompareFile); }
@@ -101,8 +138,9 @@ void validate(const ComparisonPlan& plan) {
   require(!plan.seeds.empty(), "seeds", "at least one", "none");
   std::set<std::string> names;
   for (const PlannedMethod& method : plan.methods) {
-    require(!method.name.empty() && method.name.find('/') == std::string::npos, "methods",
-            "names without a /, for folders are named after them", method.name);
+    require(is_name_of_folder(method.name), "methods",
+            "names without a / and without control characters, for folders are named after them",
+            method.name);
     require(names.insert(method.name).second, "methods", "there once each", method.name + " twice");
   }
   std::set<std::uint64_t> seeds;
@@ -114,7 +152,7 @@ void validate(const ComparisonPlan& plan) {
 
 ComparisonPlan read_plan(const fs::path& folder) {
   const std::string source = (folder / kCompareFile).native();
-  const Json document = read_json(source);
+  const Json document = read_sealed_json(source);
   require_format(document, kFormat, kFormatVersion, source);
   const Fields fields(document, source);
   ComparisonPlan plan{.baseline = fields.text("baseline")};
@@ -181,7 +219,7 @@ Comparison Comparison::create(const fs::path& path, const ComparisonPlan& plan,
   validate(plan);
   if (path.empty()) throw std::invalid_argument("the comparison's folder must have a name");
   const bool is_there = has_comparison(path);
-  if (!is_there && fs::exists(path) && (!fs::is_directory(path) || !fs::is_empty(path))) {
+  if (!is_there && fs::exists(path) && (!fs::is_directory(path) || !is_as_good_as_empty(path))) {
     throw std::runtime_error(
         fmt::format("{}: is there and holds no comparison; choose another folder", path.native()));
   }
@@ -193,7 +231,7 @@ Comparison Comparison::create(const fs::path& path, const ComparisonPlan& plan,
   } else if (is_there) {
     merged = merge(path, read_plan(path), plan);
   }
-  write_json(path / kCompareFile, to_json(merged));
+  write_sealed_json(path / kCompareFile, to_json(merged));
   return {path, std::move(lock), std::move(merged)};
 }
 

@@ -25,6 +25,9 @@ struct PlannedMethod {
 // compare.json.
 struct ComparisonPlan {
   Json shared = Json::object();  // settings of all runs
+  // What a folder has where it does not name a setting that `shared` names: it is older. Not
+  // stored.
+  Json former = Json::object();
   std::vector<PlannedMethod> methods = {};
   std::vector<std::uint64_t> seeds = {};
   std::string baseline = {};  // name of one of the methods

@@ -103,17 +103,50 @@ std::string brief(const Json& value) {
 
 std::string format_json(const Json& json, int depth) {
   // Lists and objects of the third level stay on one line.
-  if (!json.is_object() || json.empty() || depth == 2) return json.dump();
+  if (!json.is_object() || json.empty() || depth == 2) return format_line(json);
   const std::string indent(static_cast<std::size_t>(2 * depth + 2), ' ');
   std::string text = "{";
   for (const auto& [key, value] : json.items()) {
-    text += fmt::format("{}{}{}: {}", text.size() == 1 ? "\n" : ",\n", indent, Json(key).dump(),
+    text += fmt::format("{}{}{}: {}", text.size() == 1 ? "\n" : ",\n", indent, format_line(key),
                         format_json(value, depth + 1));
   }
   return fmt::format("{}\n{}}}", text, std::string(static_cast<std::size_t>(2 * depth), ' '));
 }
 
+// Parsing is not recursive, but what walks through a document is.
+void check_depth(std::string_view text, std::string_view source) {
+  constexpr std::size_t kDeepest = 200;
+  std::size_t depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (!in_string && (c == '[' || c == '{')) {
+      if (++depth > kDeepest) {
+        throw std::runtime_error(
+            fmt::format("{}: not valid JSON: must not be deeper than {}, got more at byte {}",
+                        source, kDeepest, i));
+      }
+    } else if (!in_string && (c == ']' || c == '}') && depth > 0) {
+      --depth;
+    }
+  }
+}
+
 }  // namespace
+
+std::string format_line(const Json& json) {
+  try {
+    return json.dump();
+  } catch (const Json::type_error&) {
+    throw std::runtime_error(
+        fmt::format("text of a JSON file must be UTF-8, got {}",
+                    json.dump(-1, ' ', false, Json::error_handler_t::replace)));
+  }
+}
 
 std::string read_text(const std::string& path) {
   const bool is_standard_input = path == "-";
@@ -144,6 +177,7 @@ Json parse_json(std::string text, std::string_view source) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     throw std::runtime_error(fmt::format("{}: must be JSON, got an empty file", source));
   }
+  check_depth(text, source);
   const std::vector<std::size_t> nans = replace_non_finite(text);
   try {
     return Json::parse(text);
@@ -166,8 +200,10 @@ void write_text(const std::filesystem::path& path, std::string_view text) {
   file.commit();
 }
 
+std::string format_document(const Json& json) { return format_json(json, 0) + "\n"; }
+
 void write_json(const std::filesystem::path& path, const Json& json) {
-  write_text(path, format_json(json, 0) + "\n");
+  write_text(path, format_document(json));
 }
 
 void refuse(std::string_view source, std::string_view what, std::string_view rule,

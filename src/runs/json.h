@@ -24,7 +24,10 @@ Json read_json(const std::filesystem::path& path);
 
 // A file appears complete or not at all. Throws std::runtime_error.
 void write_text(const std::filesystem::path& path, std::string_view text);
+// All on one line. Throws std::runtime_error if a text is not UTF-8, such as a path may be.
+std::string format_line(const Json& json);
 // One key per line, and members of objects in it likewise; short enough to read.
+std::string format_document(const Json& json);
 void write_json(const std::filesystem::path& path, const Json& json);
 
 // Throws std::runtime_error "<source>: <what> must be <rule>, got <value>".

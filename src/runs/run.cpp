@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "runs/seal.h"
+
 namespace tamis::runs {
 
 namespace {
@@ -42,6 +44,7 @@ std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run) 
   std::vector<EpochMetrics> epochs;
   if (!fs::exists(path)) return epochs;  // Not one epoch is done yet.
   const std::string text = read_text(path.native());
+  const bool has_checksums = is_sealed(text);
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string source = fmt::format("{}: line {}", path.native(), epochs.size() + 1);
@@ -49,8 +52,16 @@ std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run) 
       throw std::runtime_error(
           fmt::format("{}: epochs of config.json is {}, got one more", source, run.num_epochs));
     }
+    const std::string line = text.substr(begin, end - begin);
+    if (is_sealed(line) != has_checksums) {
+      throw std::runtime_error(
+          fmt::format("{}: has no checksum, but another line has: it is damaged, or was changed by "
+                      "hand; whoever "
+                      "changed it removes the member \"crc32c\" from every line",
+                      source));
+    }
     const EpochMetrics epoch =
-        epoch_from_json(parse_json(text.substr(begin, end - begin), source), run.metrics, source);
+        epoch_from_json(parse_sealed_json(line, source), run.metrics, source);
     if (epoch.epoch != epochs.size()) {
       refuse(source, "epoch", fmt::format("{}, the one after the line before", epochs.size()),
              epoch.epoch);
@@ -77,7 +88,7 @@ bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / kConfi
 
 Json read_config(const fs::path& folder) {
   const std::string source = (folder / kConfigFile).native();
-  Json config = read_json(source);
+  Json config = read_sealed_json(source);
   return require_format(config, kRunFormat, kRunVersion, source) == 1 ? upgrade(config, source)
                                                                       : config;
 }

@@ -9,11 +9,10 @@
 
 #include "runs/epoch_metrics.h"
 #include "runs/metric.h"
+#include "runs/run_files.h"
 
 namespace tamis::runs {
 
-inline constexpr const char* kConfigFile = "config.json";
-inline constexpr const char* kMetricsFile = "metrics.jsonl";
 inline constexpr const char* kRunFormat = "tamis-run";
 // Version 1 had the accuracy wired in; it still reads.
 inline constexpr std::uint64_t kRunVersion = 2;

@@ -4,13 +4,14 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <stdexcept>
 
 #include "base/check.h"
 #include "base/files/posix_io.h"
 #include "runs/run.h"
+#include "runs/run_files.h"
+#include "runs/seal.h"
 
 namespace tamis::runs {
 
@@ -19,23 +20,21 @@ namespace {
 namespace fs = std::filesystem;
 using detail::concat;
 
-// What a run writes; nothing else is ever removed.
-bool is_ours(const std::string& name) {
-  constexpr std::array<std::string_view, 6> kPrefixes = {
-      kConfigFile, kMetricsFile, "checkpoint", "pruner", "record", "analysis.json"};
-  for (const std::string_view prefix : kPrefixes) {
-    if (name.starts_with(prefix)) return true;
+// True if nothing but what a killed process had begun to write is in the folder.
+bool is_as_good_as_empty(const fs::path& folder) {
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (!is_unfinished_run_file(entry.path().filename().native())) return false;
   }
-  return false;
+  return true;
 }
 
-void remove_run(const fs::path& folder) {
-  // The settings last: without them it would no longer be known as a run.
+// The lock is held, so nobody is still writing them.
+void remove_unfinished(const fs::path& folder) {
+  std::vector<fs::path> paths;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (is_ours(name) && name != kConfigFile) fs::remove_all(entry.path());
+    if (is_unfinished_run_file(entry.path().filename().native())) paths.push_back(entry.path());
   }
-  fs::remove(folder / kConfigFile);
+  for (const fs::path& path : paths) fs::remove(path);
 }
 
 }  // namespace
@@ -52,7 +51,9 @@ FolderLock::FolderLock(const fs::path& folder)
 FolderLock::~FolderLock() { ::close(file_); }
 
 RunFolder::RunFolder(const fs::path& path)
-    : path_(path), lock_(std::make_unique<FolderLock>(path)) {}
+    : path_(path), lock_(std::make_unique<FolderLock>(path)) {
+  remove_unfinished(path);
+}
 
 void RunFolder::check_new(const fs::path& path, Existing existing) {
   if (path.empty()) throw std::invalid_argument("the run's folder must have a name");
@@ -65,7 +66,7 @@ void RunFolder::check_new(const fs::path& path, Existing existing) {
                                     path.native(), " continues it, --overwrite replaces it, --out",
                                     " chooses another folder"));
   }
-  if (fs::exists(path) && !fs::is_empty(path)) {
+  if (fs::exists(path) && !is_as_good_as_empty(path)) {
     throw std::runtime_error(
         concat(path.native(), ": is not empty and holds no run; choose another folder"));
   }
@@ -92,11 +93,13 @@ RunFolder RunFolder::join(const fs::path& path) {
   return folder;
 }
 
-void RunFolder::write_config(const Json& config) const { write_json(path_ / kConfigFile, config); }
+void RunFolder::write_config(const Json& config) const {
+  write_sealed_json(path_ / kConfigFile, config);
+}
 
 void RunFolder::write_metrics(const std::vector<EpochMetrics>& metrics) const {
   std::string text;
-  for (const EpochMetrics& epoch : metrics) text += to_json(epoch).dump() + "\n";
+  for (const EpochMetrics& epoch : metrics) text += sealed_line(to_json(epoch)) + "\n";
   write_text(path_ / kMetricsFile, text);
 }
 

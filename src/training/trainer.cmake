@@ -1,11 +1,10 @@
 # tamis_settings: what the trainer is told and what it shows, without torch.
-find_package(fmt REQUIRED)
 add_library(tamis_settings STATIC
   trainer/presets.cpp
   trainer/progress_line.cpp
   trainer/run_config.cpp
   trainer/running_epoch.cpp)
-target_link_libraries(tamis_settings PUBLIC tamis_runs PRIVATE fmt::fmt)
+target_link_libraries(tamis_settings PUBLIC tamis_runs PRIVATE tamis_fmt)
 tamis_compile_options(tamis_settings)
 tamis_optimize_lightly(tamis_settings)
 
@@ -23,9 +22,11 @@ add_library(tamis_trainer STATIC
   trainer/environment.cpp
   trainer/evaluation.cpp
   trainer/optimizer.cpp
+  trainer/processor.cpp
   trainer/step_loss.cpp
   trainer/team.cpp
-  trainer/trainer.cpp)
+  trainer/trainer.cpp
+  trainer/weights_file.cpp)
 add_dependencies(tamis_trainer tamis_source_commit)
 target_include_directories(tamis_trainer
   PRIVATE ${PROJECT_BINARY_DIR}/generated)

@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "paths.h"
 #include "support/process_team.h"
 #include "support/ranks.h"
 #include "support/scratch_folder.h"

@@ -25,6 +25,31 @@ TEST(ReportAnalysis, OfAnotherFormatIsRefused) {
               HasSubstr("analysis.json: format_version must be 1"));
 }
 
+// A page must not be written from what it cannot show.
+TEST(ReportAnalysis, WithAMissingOrOtherMemberIsRefused) {
+  const TextFolder folder;
+  write_recorded_run(folder / "run", 12);
+  const json good = run_json({"analyze", folder.at("run"), "--json"});
+  const auto refused = [&](const std::string& pointer, const json& value) {
+    json bad = good;
+    bad[json::json_pointer(pointer)] = value;
+    folder.write_json("run/analysis.json", bad);
+    return run_refused(1, {"report", folder.at("run"), "--json"});
+  };
+  EXPECT_THAT(refused("/recording", 5),
+              HasSubstr("recording: the document must be an object with the key \"num_samples\""));
+  EXPECT_THAT(refused("/recording/batch_size", "128"),
+              HasSubstr("analysis.json: recording: batch_size must be a number or null"));
+  EXPECT_THAT(refused("/fidelity/scores", nullptr), HasSubstr("scores must be an array, got null"));
+  EXPECT_THAT(refused("/fidelity/scores/0/spearman", {1, "2"}),
+              HasSubstr("spearman must be an array of numbers or nulls"));
+  EXPECT_THAT(refused("/fidelity/alphas/0/options", json::object()),
+              HasSubstr("the key \"alpha\" is missing"));
+  folder.write("run/analysis.json", R"({"format": "tamis-analysis", "format_version": 1})");
+  EXPECT_THAT(run_refused(1, {"report", folder.at("run")}),
+              HasSubstr("analysis.json: the key \"recording\" is missing"));
+}
+
 TEST(ReportAnalysis, ARecordedRunRepeatsOneThatWasNot) {
   const TextFolder folder;
   write_run(folder / "a", {.method = "full", .seed = 1});

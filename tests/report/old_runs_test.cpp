@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "paths.h"
 #include "report.h"
 
 namespace tamis::test {

@@ -57,6 +57,52 @@ void write_run(const PlannedRun& run, std::size_t num_epochs = 2, std::size_t nu
   folder.write_metrics(epochs);
 }
 
+// Whoever writes compare.json, runs stay inside of the folder.
+TEST(Comparison, MethodsThatLeadOutOfTheFolderAreRefused) {
+  for (const char* const name : {"../x", "a/../../x", "/tmp/x", "a\\u0000b", "a\\nb", ""}) {
+    const test::ScratchFolder scratch;
+    std::ofstream(scratch / "compare.json")
+        << R"({"format": "tamis-compare", "format_version": 1, "seeds": [0], "config": {},)"
+        << R"("baseline": "full", "methods": ["full", ")" << name << R"("]})";
+    EXPECT_THAT([&] { Comparison::open(scratch.path()); },
+                ThrowsMessage<std::runtime_error>(HasSubstr("names without a /")))
+        << name;
+  }
+}
+
+TEST(Comparison, OverwritingRemovesItsRunsAndNothingElse) {
+  const test::ScratchFolder scratch;
+  const fs::path other = scratch / "c" / "my-own-run";
+  {
+    const auto comparison = Comparison::create(scratch / "c", plan_of(), Existing::refuse);
+    for (const PlannedRun& run : comparison.runs()) write_run(run);
+    write_run({.method = &comparison.plan().methods[0], .seed = 0, .folder = other});
+  }
+  std::ofstream(scratch / "c" / "full-seed0" / "notes.txt") << "mine";
+  Comparison::create(scratch / "c", plan_of(), Existing::overwrite);
+  EXPECT_TRUE(is_run(other));
+  EXPECT_TRUE(fs::exists(scratch / "c" / "full-seed0" / "notes.txt"));
+  EXPECT_FALSE(is_run(scratch / "c" / "full-seed0"));
+  EXPECT_FALSE(fs::exists(scratch / "c" / "full-seed1"));
+}
+
+TEST(Comparison, IsCreatedWhereAnEarlierOneWasKilledAtOnce) {
+  const test::ScratchFolder scratch;
+  std::ofstream(scratch / "compare.json.tmp-7-0") << "{";
+  EXPECT_NO_THROW(Comparison::create(scratch.path(), plan_of(), Existing::refuse));
+}
+
+TEST(Comparison, OfAChangedFileIsRefused) {
+  const test::ScratchFolder scratch;
+  { Comparison::create(scratch / "c", plan_of(), Existing::refuse); }
+  const fs::path file = scratch / "c" / "compare.json";
+  std::string text = read_text(file.native());
+  text.replace(text.find("0.7"), 3, "0.9");
+  write_text(file, text);
+  EXPECT_THAT([&] { Comparison::open(scratch / "c"); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("does not match its checksum")));
+}
+
 TEST(Comparison, BeginsWithAnotherMethodForEverySeed) {
   const test::ScratchFolder scratch;
   const auto comparison = Comparison::create(scratch / "c", plan_of(), Existing::refuse);
@@ -145,6 +191,23 @@ TEST(Comparison, RefusesOtherSettingsInTheSameFolderAndNamesTheDifference) {
   plan.methods[1].settings["score"]["alpha"] = 0.5;
   refused(plan, "alpha 0.7, now 0.5");
   EXPECT_NO_THROW(Comparison::create(scratch / "c", plan, Existing::overwrite));
+}
+
+// A folder of an older version names fewer settings; what it then had is known.
+TEST(Comparison, IsContinuedWhereNewSettingsHaveTheirFormerValue) {
+  const test::ScratchFolder scratch;
+  const auto create = [&](const char* precision) {
+    ComparisonPlan plan = plan_of();
+    plan.former = {{"training", {{"precision", "float32"}}}};
+    plan.shared["training"]["precision"] = precision;
+    return Comparison::create(scratch / "c", plan, Existing::refuse).plan().shared;
+  };
+  { Comparison::create(scratch / "c", plan_of(), Existing::refuse); }
+  EXPECT_THAT(
+      [&] { create("bfloat16"); },
+      ThrowsMessage<std::runtime_error>(HasSubstr("precision \"float32\", now \"bfloat16\"")));
+  EXPECT_EQ(create("float32")["training"]["precision"], "float32");
+  EXPECT_EQ(create("float32")["training"]["epochs"], 3);
 }
 
 TEST(Comparison, OverwritingRemovesItsRunsOnly) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/former_name.h"
+#include "runs/seal.h"
 #include "support/scratch_folder.h"
 
 namespace tamis::runs {
@@ -30,6 +31,17 @@ constexpr const char* kSmallest = R"({
   "metrics": [{"name": "mAP", "unit": "fraction", "direction": "higher", "headline": true},
               {"name": "loss", "direction": "lower"}]})";
 
+// Ranks whose shares differ train on a few samples twice.
+TEST(Run, OfSeveralProcessesMayHavePadding) {
+  const test::ScratchFolder scratch;
+  write(scratch, kSmallest,
+        R"({"epoch": 0, "samples": 101, "pruned": 0, "train_seconds": 9, "values": {}})"
+        "\n"
+        R"({"epoch": 1, "samples": 61, "pruned": 40, "train_seconds": 6, "values": {"mAP": 0.25}})"
+        "\n");
+  EXPECT_TRUE(read_run(scratch.path()).is_finished());
+}
+
 TEST(Run, IsReadFromTheSmallestFolder) {
   const test::ScratchFolder scratch;
   write(scratch, kSmallest,
@@ -48,6 +60,30 @@ TEST(Run, IsReadFromTheSmallestFolder) {
   EXPECT_EQ(describe_task(run.config), "coco");
   EXPECT_EQ(summarize_run(run).value, 0.25);
   EXPECT_DOUBLE_EQ(summarize_run(run).pruned_share, 0.2);
+}
+
+// A damaged name of the checksum would take it off its line.
+TEST(Run, HasChecksumsOnAllLinesOrOnNone) {
+  const test::ScratchFolder scratch;
+  const Json first = {{"epoch", 0},
+                      {"samples", 100},
+                      {"pruned", 0},
+                      {"train_seconds", 9},
+                      {"values", Json::object()}};
+  const std::string sealed = sealed_line(first);
+  std::string renamed = sealed;
+  renamed.replace(renamed.find("crc32c"), 6, "crc22c");
+  std::string second = sealed_line({{"epoch", 1},
+                                    {"samples", 100},
+                                    {"pruned", 0},
+                                    {"train_seconds", 9},
+                                    {"values", {{"mAP", 0.5}}}});
+  write(scratch, kSmallest, sealed + "\n" + second + "\n");
+  EXPECT_TRUE(read_run(scratch.path()).is_finished());
+  write(scratch, kSmallest, renamed + "\n" + second + "\n");
+  EXPECT_THAT([&] { read_run(scratch.path()); },
+              ThrowsMessage<std::runtime_error>(
+                  HasSubstr("line 1: has no checksum, but another line has")));
 }
 
 TEST(Run, WithoutMetricsHasNotBegun) {

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "paths.h"
+
 namespace tamis::test {
 
 inline nlohmann::json load_golden(const std::string& name) {

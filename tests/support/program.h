@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "paths.h"
 #include "support/scratch_folder.h"
 
 namespace tamis::test {
@@ -28,6 +29,7 @@ struct Setting {
   std::string output_path = {};  // where standard output goes; captured if empty
   bool close_output = false;     // start with standard output closed
   rlim_t file_size_limit = RLIM_INFINITY;
+  rlim_t memory_limit = RLIM_INFINITY;
   std::vector<std::pair<std::string, std::string>> environment = {};
 };
 
@@ -87,6 +89,10 @@ inline Outcome run(const Arguments& arguments, const Setting& setting = {}) {
     if (setting.close_output) ::close(STDOUT_FILENO);
     const rlimit limit{setting.file_size_limit, setting.file_size_limit};
     ::setrlimit(RLIMIT_FSIZE, &limit);
+#ifndef TAMIS_SANITIZED  // Sanitizers need more address space than any limit.
+    const rlimit memory{setting.memory_limit, setting.memory_limit};
+    ::setrlimit(RLIMIT_AS, &memory);
+#endif
     ::execv(TAMIS_PROGRAM, argv.data());
     ::_exit(127);
   }

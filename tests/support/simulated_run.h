@@ -25,7 +25,8 @@ inline float simulated_loss(std::uint32_t index, std::uint64_t epoch) {
 }
 
 // One step of this rank at position(): one loss per sample with one process or if the score needs
-// that, otherwise the mean loss of the batch. The loss of every 13th step is not a number.
+// that, otherwise the mean loss of the batch, with the losses as norms if the score needs those.
+// The loss (or a norm) of every 13th step is not a number.
 inline void simulate_step(Pruner& pruner, std::size_t batch_size) {
   const EpochPlan& plan = *pruner.plan();
   const std::size_t begin = pruner.position();
@@ -37,7 +38,11 @@ inline void simulate_step(Pruner& pruner, std::size_t batch_size) {
     sum += static_cast<double>(losses.back());
   }
   const bool is_bad = (begin / batch_size) % 13 == 12;
-  if (pruner.communicator() == nullptr || pruner.scorer().needs() == LossKind::sample_losses) {
+  if (pruner.scorer().needs() == LossKind::output_gradients) {
+    if (is_bad) losses[0] = std::numeric_limits<float>::quiet_NaN();
+    pruner.observe(begin, sum / static_cast<double>(count), losses);
+  } else if (pruner.communicator() == nullptr ||
+             pruner.scorer().needs() == LossKind::sample_losses) {
     if (is_bad) losses[0] = std::numeric_limits<float>::quiet_NaN();
     pruner.observe(begin, losses);
   } else {
@@ -63,8 +68,9 @@ inline void simulate_epochs(Pruner& pruner, std::uint64_t begin, std::uint64_t e
 }
 
 // Epochs [0, num_epochs) of a training loop that has the loss of every sample. Every 13th step has
-// one that is not a number.
-inline void simulate_with_losses(Pruner& pruner, std::uint64_t num_epochs, std::size_t batch_size) {
+// one that is not a number. Watched: with norms that are the square roots of the losses.
+inline void simulate_with_losses(Pruner& pruner, std::uint64_t num_epochs, std::size_t batch_size,
+                                 bool is_watched = false) {
   for (std::uint64_t epoch = 0; epoch < num_epochs; ++epoch) {
     const EpochPlan& plan = pruner.start_epoch(epoch);
     for (std::size_t begin = 0; begin < plan.size(); begin += batch_size) {
@@ -72,8 +78,14 @@ inline void simulate_with_losses(Pruner& pruner, std::uint64_t num_epochs, std::
       for (std::size_t j = begin; j < std::min(begin + batch_size, plan.size()); ++j) {
         losses.push_back(simulated_loss(static_cast<std::uint32_t>(plan.sample(j)), epoch));
       }
+      std::vector<float> norms;
+      for (const float loss : losses) norms.push_back(std::sqrt(loss));
       if (begin / batch_size % 13 == 12) losses[0] = std::numeric_limits<float>::quiet_NaN();
-      pruner.observe(begin, losses);
+      if (is_watched) {
+        pruner.observe(begin, losses, norms);
+      } else {
+        pruner.observe(begin, losses);
+      }
     }
     pruner.set_position(plan.size());
   }

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tamis/libtorch/dataset.h"
 #include "tamis/libtorch/indexed.h"
@@ -38,6 +39,9 @@ namespace tamis::libtorch {
 //   in order     the loader is torch's, with handler.sampler(options): the k-th update(loss) of a
 //                pass belongs to its k-th batch. Losses are kept back until the pass ends, and
 //                dropped with a warning if updates and batches did not alternate.
+//
+// With output = handler.watch(output) before the loss, the score output-gradient has per-sample
+// quality from a scalar loss, and weights are exact. See docs/watching_outputs.md.
 //
 // With several ranks, each has a handler with the same options and a communicator, walks over the
 // same number of batches, and makes the calls marked "collective". Everything is called from the
@@ -74,6 +78,20 @@ class Handler {
     return IndexedDataset<Dataset>(std::move(dataset));
   }
 
+  // Watches an output of the model, with the batch as its first dimension, and returns the one to
+  // go on with; several belong to the same batch. The update that follows is then observed in the
+  // backward pass: the loss, and for every sample the norm of its gradient by all watched outputs.
+  // Where the weights of the batch differ, the rows of these gradients take them, so that the
+  // parameters get the gradient of mean(w_i l_i) from a scalar loss. Without gradients (evaluation)
+  // it returns the output as it is. Throws as OutputWatch::watch does. An update whose backward
+  // pass reaches no watched output throws std::logic_error at the next update, or warns at the end
+  // of the pass.
+  torch::Tensor watch(const torch::Tensor& output);
+  std::vector<torch::Tensor> watch(const std::vector<torch::Tensor>& outputs);
+  // False: watched rows do not take the weights of their samples, and the loss has the mean weight
+  // of its batch, as without watching.
+  void set_exact_weights(bool exact);
+
   // Gives the loss of a batch to the pruner and returns the loss to call backward on. `loss` is the
   // mean loss of the batch (a scalar), or one loss per sample (1-D, in the order of the batch).
   // Returns the loss times the mean weight of the batch, or the mean of the losses times their
@@ -102,13 +120,12 @@ class Handler {
 
   // Epoch of the running plan; 0 before the first pass.
   std::uint64_t epoch() const;
-  // Collective. Makes `epoch` the running one; it ends the pass. The next pass goes on in it where
-  // it stopped, or at its beginning if it is another epoch than before or complete. Not needed for
-  // plain loops.
+  // Collective. Ends the pass and makes `epoch` the running one; the next pass is over all of it,
+  // or, if a loaded state is in this epoch, over the rest. Not needed for plain loops.
   void set_epoch(std::uint64_t epoch);
 
-  // How many batches are still to come in the running epoch or, if that one is complete, in the
-  // next one (0 after the last). Collective where Pruner::preview is.
+  // How many batches are still to come in the running pass or, if there is none, in the next one
+  // (0 after the last epoch). Collective where Pruner::preview is.
   std::size_t num_batches(std::size_t batch_size, bool drop_last = false) const;
 
   // Share of the run that is done, in [0, 1]; for learning-rate schedules.
@@ -121,8 +138,9 @@ class Handler {
   // Null unless record() was called. Its record_true_losses() keeps what an evaluation has found.
   Recorder* recorder();
 
-  // Collective. State of the run; in the middle of an epoch too: the next pass then goes on after
-  // the last batch that had its update. load ends the pass; see Pruner::save and Pruner::load.
+  // Collective. State of the run; in the middle of a pass too: the first pass after load then goes
+  // on after the last batch that had its update. load ends the pass; see Pruner::save and
+  // Pruner::load.
   void save(const std::filesystem::path& path);
   void load(const std::filesystem::path& path);
 
@@ -132,6 +150,9 @@ class Handler {
     if (const auto size = dataset.size()) check_size(*size);
   }
   void check_size(std::size_t size) const;
+  // Observes the loss in the backward pass. `claim` says which batch it belongs to.
+  void observe_later(const torch::Tensor& loss, std::vector<float> weights,
+                     const std::function<Claim()>& claim);
   detail::LoaderShape shape_of(const torch::data::DataLoaderOptions& options,
                                Booking booking) const;
 

@@ -29,8 +29,8 @@ void finish_delivery(HandlerState& state, std::uint64_t pass);
 }  // namespace detail
 
 // Made by Handler::loader. A range of batches; every begin() is a pass over the plan of an epoch,
-// or over the rest of one that was left early. Keeps the handler's state alive. An exception of the
-// data set ends the pass. Not thread-safe; workers are torch's.
+// or over the rest of the epoch of a loaded state; see Sampler::reset. Keeps the handler's state
+// alive. An exception of the data set ends the pass. Not thread-safe; workers are torch's.
 template <typename Dataset>
 class Loader {
  public:

@@ -35,10 +35,11 @@ class Sampler final : public torch::data::samplers::Sampler<> {
  public:
   Sampler(std::shared_ptr<detail::HandlerState> state, const detail::LoaderShape& shape);
 
-  // Starts a pass; the loader's begin() calls it. The pass goes on where the running epoch stopped
-  // (Handler::progress), or is the next epoch if the running one is complete; with several ranks
-  // the latter is collective. Throws std::out_of_range after the last epoch, and
-  // std::invalid_argument if `new_size` is not the size of the data set.
+  // Starts a pass; the loader's begin() calls it. It is over the next epoch if the last pass had an
+  // update, even one that was left early, and over the same samples again if it had none. After
+  // load it is over the rest of the saved epoch. With several ranks, the next epoch is collective.
+  // Throws std::out_of_range after the last epoch, and std::invalid_argument if `new_size` is not
+  // the size of the data set.
   void reset(std::optional<std::size_t> new_size = {}) override;
 
   // The next samples of the pass; nothing at its end. Starts a pass if there is none. Throws

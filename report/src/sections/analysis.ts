@@ -104,13 +104,18 @@ function fidelityChart(fidelity: Analysis['fidelity']): HTMLElement {
   let measure: Measure = 'spearman';
   const x = fidelity.epochs.map((epoch) => epoch + 1);
   const curve = (score: ScoreFidelity) => plainCurve(score.name, x, score[measure]);
-  const own = fidelity.scores.filter((score) => score.sees !== 'batch losses');
+  const names = (matches: (score: ScoreFidelity) => boolean) =>
+      fidelity.scores.filter(matches).map((score) => score.name).join(', ');
+  const gradients = names((score) => score.sees === 'output gradients');
+  const own = names(
+      (score) => score.sees !== 'batch losses' && score.sees !== 'output gradients');
   return linesPanel(
       'Agreement with the true loss', 'How well every score agrees with the true losses.',
       `True loss: ${
           fidelity.truth === 'measured' ? 'of every recorded sample, measured after the epoch' :
                                           'of each sample at its last visit'}. ${
-          own.map((score) => score.name).join(', ')} see the sample\u2019s loss, the others ` +
+          own} see the sample\u2019s loss, ${
+          gradients ? `${gradients} the gradient of its output, ` : ''}the others ` +
           `only the mean of its batches. Chance gives 0, for the highest ${
               percent(fidelity.top_share, 0)} in common ${percent(fidelity.top_share, 0)}.`,
       fidelity.scores.map((score) => score.name), () => fidelity.scores.map(curve), {

@@ -23,7 +23,35 @@ bool is_aligned(std::uint64_t offset, std::span<const std::byte> bytes) {
   return (offset | bytes.size() | address) % AtomicFile::kAlignment == 0;
 }
 
+constexpr std::string_view kTemporary = ".tmp-";
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 }  // namespace
+
+std::string_view target_of_temporary(std::string_view name) {
+  const std::size_t at = name.rfind(kTemporary);
+  if (at == std::string_view::npos) return {};
+  const std::string_view numbers = name.substr(at + kTemporary.size());
+  const std::size_t dash = numbers.find('-');
+  const bool is_ours = dash != std::string_view::npos && is_number(numbers.substr(0, dash)) &&
+                       is_number(numbers.substr(dash + 1));
+  return is_ours ? name.substr(0, at) : std::string_view();
+}
+
+std::filesystem::path follow_links(const std::filesystem::path& path) {
+  constexpr int kMostLinks = 40;  // as the kernel's own limit
+  std::filesystem::path at = path;
+  for (int count = 0; count <= kMostLinks; ++count) {
+    std::error_code error;
+    if (!std::filesystem::is_symlink(std::filesystem::symlink_status(at, error))) return at;
+    // An absolute target replaces the folder before it.
+    at = at.parent_path() / std::filesystem::read_symlink(at);
+  }
+  throw_io_error(path, "follow its links", ELOOP);
+}
 
 AtomicFile::AtomicFile(std::filesystem::path path, std::uint64_t size) : path_(std::move(path)) {
   // Renaming would replace a device or a pipe by a file. What cannot be examined fails below.
@@ -45,7 +73,7 @@ AtomicFile::~AtomicFile() {
 
 void AtomicFile::open_temporary(bool direct) {
   static std::atomic<std::uint64_t> counter{0};
-  const std::string stem = concat(path_.native(), ".tmp-", ::getpid(), "-");
+  const std::string stem = concat(path_.native(), kTemporary, ::getpid(), "-");
   for (;;) {
     // O_EXCL: a file of this name may belong to a process of the same id in another container.
     temporary_ = concat(stem, counter.fetch_add(1));

@@ -5,10 +5,20 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 #include "base/files/posix_io.h"
 
 namespace tamis::detail {
+
+// The name that a file of this name was to get, if it is the temporary file of a write that was
+// under way; empty if it is none.
+std::string_view target_of_temporary(std::string_view name);
+
+// Where a chain of symbolic links at `path` ends, also if nothing is there yet; `path` itself if it
+// is no link. For files that people name: their link stays, and its target is replaced. Throws
+// std::runtime_error if the links go round in a circle.
+std::filesystem::path follow_links(const std::filesystem::path& path);
 
 // Writes go to `<path>.tmp-<process id>-<number>` in the same folder. All calls throw
 // std::runtime_error, with the path and the system's reason.

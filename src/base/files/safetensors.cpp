@@ -64,7 +64,8 @@ std::optional<std::uint64_t> item_size(std::string_view dtype) {
     std::string_view name;
     std::uint64_t size;
   };
-  constexpr std::array<Type, 4> kTypes = {{{"U8", 1}, {"F32", 4}, {"I32", 4}, {"U32", 4}}};
+  constexpr std::array<Type, 5> kTypes = {
+      {{"U8", 1}, {"F32", 4}, {"I32", 4}, {"U32", 4}, {"I64", 8}}};
   for (const Type& type : kTypes) {
     if (type.name == dtype) return type.size;
   }

@@ -33,7 +33,7 @@ using ByteSink = std::function<void(std::uint64_t offset, std::span<const std::b
 class SafetensorsWriter {
  public:
   // The bytes of the tensors are read by write(), not copied here. Throws std::invalid_argument if
-  // a type is not one of U8, F32, I32 and U32, or the bytes do not fit the shape.
+  // a type is not one of U8, F32, I32, U32 and I64, or the bytes do not fit the shape.
   SafetensorsWriter(Metadata metadata, std::vector<Tensor> tensors);
 
   // Size of the whole file.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace tamis::detail {
 
@@ -53,6 +54,9 @@ class RandomStream {
     }
     return static_cast<std::uint64_t>(product >> 64U);
   }
+
+  // The numbers that as many calls of next() would return.
+  void take(std::span<std::uint64_t> numbers);
 
   // The next kBlock numbers at once, without those left over from the last block. The pointer is
   // valid until the next call of any function.

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "base/byte_positions.h"
-#include "base/multiversion.h"
 #include "base/random/random.h"
+#include "base/simd/kernels.h"
 
 namespace tamis::detail {
 
@@ -24,74 +24,39 @@ constexpr std::size_t kDirectCount = 3'000'000;
 // neighbouring draws hit the same one more often and wait for each other.
 constexpr std::size_t kNumBuckets = 512;
 
-constexpr BytePositions<std::uint8_t> kBytePositions;
-
-// Writes the positions of all set bits in order, the first word being number `first_word`. Writes
-// eight elements at a time, so it stops using the table where that would pass the end of the array.
-// Returns the end of what it wrote.
-TAMIS_MULTIVERSION
-std::uint32_t* list_positions(const std::uint64_t* words, std::size_t first_word,
-                              std::size_t end_word, std::uint32_t* out, const std::uint32_t* end) {
-  std::size_t w = first_word;
-  for (; w < end_word && end - out >= 64; ++w) {
-    std::uint64_t bits = words[w];
-    for (std::size_t byte = 0; byte < 8; ++byte, bits >>= 8U) {
-      const auto& positions = kBytePositions.table[bits & 255U];
-      const auto base = static_cast<std::uint32_t>(w * 64 + byte * 8);
-      for (std::size_t k = 0; k < 8; ++k) out[k] = base + positions[k];
-      out += std::popcount(bits & 255U);
-    }
-  }
-  for (; w < end_word; ++w) {
-    for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1) {
-      *out++ =
-          static_cast<std::uint32_t>(w * 64) + static_cast<std::uint32_t>(std::countr_zero(bits));
-    }
-  }
-  return out;
-}
-
 // Each random number serves two steps.
 constexpr std::size_t kStep = 2 * RandomStream::kBlock;
-constexpr std::uint64_t kLowHalf = 0xffffffffU;
+static_assert(kStep == 512, "what make_offsets makes at a time");
 
-// products[k] = 32 random bits times (bound - k): its high half is uniform in [0, bound - k) unless
-// the low half falls into a small biased zone (Lemire). Returns true if that may be so for some k.
-TAMIS_MULTIVERSION
-bool scale(const std::uint64_t* random, std::uint64_t bound, std::uint64_t* products) {
-  std::uint64_t suspicious = 0;
-  for (std::size_t k = 0; k < RandomStream::kBlock; ++k) {
-    const std::uint64_t first = (random[k] & kLowHalf) * (bound - k);
-    const std::uint64_t second = (random[k] >> 32U) * (bound - RandomStream::kBlock - k);
-    products[k] = first;
-    products[k + RandomStream::kBlock] = second;
-    // The sign of the difference: below the bound means possibly biased.
-    suspicious |= ((first & kLowHalf) - bound) | ((second & kLowHalf) - bound);
-  }
-  return (suspicious >> 63U) != 0;
-}
-
-// Draws again where the low half falls into the biased zone.
-void redo_biased(std::uint64_t bound, std::uint64_t* products, RandomStream& retries) {
-  for (std::size_t k = 0; k < kStep; ++k) {
-    const std::uint64_t range = bound - k;
-    const std::uint64_t low = products[k] & kLowHalf;
-    if (low < range && low < (kLowHalf + 1 - range) % range) {
-      products[k] = retries.below(range) << 32U;
+// Draws again where the low half falls into the biased zone (Lemire). In the order of the steps.
+void redo_biased(const std::uint64_t* random, std::uint32_t bound, std::uint32_t* offsets,
+                 RandomStream& retries) {
+  for (std::uint32_t step = 0; step < kStep; ++step) {
+    const std::size_t half = step / RandomStream::kBlock;
+    const std::size_t k = step % RandomStream::kBlock;
+    const std::uint32_t range = bound - step;
+    const auto low = static_cast<std::uint32_t>(random[k] >> (32 * half)) * range;
+    if (low < range && low < -range % range) {
+      offsets[2 * k + half] = static_cast<std::uint32_t>(retries.below(range));
     }
   }
 }
 
 // Fisher-Yates, with the random numbers of kStep steps made at once.
 void shuffle(std::uint32_t* items, std::size_t count, RandomStream& random, RandomStream& retries) {
-  alignas(64) std::array<std::uint64_t, kStep> products;
+  alignas(64) std::array<std::uint32_t, kStep> offsets;
   std::size_t remaining = count;
   while (remaining > kStep) {
-    if (scale(random.next_block(), remaining, products.data())) {
-      redo_biased(remaining, products.data(), retries);
+    const std::uint64_t* const numbers = random.next_block();
+    const auto bound = static_cast<std::uint32_t>(remaining);
+    if (kernels().make_offsets(numbers, bound, offsets.data())) {
+      redo_biased(numbers, bound, offsets.data(), retries);
     }
-    for (const std::uint64_t product : products)
-      std::swap(items[--remaining], items[product >> 32U]);
+    for (std::size_t half = 0; half < 2; ++half) {
+      for (std::size_t k = half; k < kStep; k += 2) {
+        std::swap(items[--remaining], items[offsets[k]]);
+      }
+    }
   }
   while (remaining > 1) {
     const auto offset = random.below(remaining);
@@ -111,10 +76,7 @@ class BucketScatter {
     // Neighbouring draws may hit the same counter: two copies keep their updates apart.
     std::array<std::array<std::uint32_t, kNumBuckets>, 2> counts{};
     for_each_chunk([&](std::size_t begin, std::size_t end, const Draws& draws) {
-      std::size_t count = 0;
-      for (std::size_t w = begin; w < end; ++w) {
-        count += static_cast<std::size_t>(std::popcount(words_[w]));
-      }
+      const std::size_t count = kernels().count_ones(&words_[begin], end - begin);
       for (std::size_t k = 0; k + 1 < count; k += 2) {
         ++counts[0][draws[k]];
         ++counts[1][draws[k + 1]];
@@ -131,8 +93,8 @@ class BucketScatter {
   void write(std::vector<std::size_t> next, std::uint32_t* out) const {
     std::array<std::uint32_t, kChunk + 64> positions;
     for_each_chunk([&](std::size_t begin, std::size_t end, const Draws& draws) {
-      const auto* last = list_positions(words_.data(), begin, end, positions.data(),
-                                        positions.data() + positions.size());
+      const auto* last = kernels().list_positions(words_.data(), begin, end, positions.data(),
+                                                  positions.data() + positions.size());
       const auto count = static_cast<std::size_t>(last - positions.data());
       for (std::size_t k = 0; k < count; ++k) {
         std::uint32_t* const place = out + next[draws[k]]++;
@@ -153,13 +115,10 @@ class BucketScatter {
     Draws draws;
     constexpr std::size_t kChunkWords = kChunk / 64;
     for (std::size_t begin = 0; begin < words_.size(); begin += kChunkWords) {
-      const std::uint64_t* block = random.next_block();
-      for (std::size_t k = 0; k < RandomStream::kBlock; ++k) {
-        for (std::size_t part = 0; part < 4; ++part) {
-          draws[4 * k + part] =
-              static_cast<std::uint16_t>((block[k] >> (16 * part)) & (kNumBuckets - 1));
-        }
-      }
+      // The lowest 16 bits of a number come first.
+      static_assert(std::endian::native == std::endian::little);
+      std::memcpy(draws.data(), random.next_block(), sizeof draws);
+      for (std::uint16_t& draw : draws) draw &= kNumBuckets - 1;
       visit(begin, std::min(begin + kChunkWords, words_.size()), draws);
     }
   }
@@ -186,7 +145,7 @@ Array<std::uint32_t> shuffled_positions(const Bitmap& kept, std::size_t count, s
   RandomStream retries(seed, epoch, Purpose::order_retries);
   if (count <= kDirectCount) {
     const auto words = kept.words();
-    list_positions(words.data(), 0, words.size(), order.data(), order.data() + count);
+    kernels().list_positions(words.data(), 0, words.size(), order.data(), order.data() + count);
     shuffle(order.data(), count, random, retries);
     return order;
   }

@@ -5,8 +5,10 @@
 #include "base/random/subset.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 namespace tamis::detail {
 
@@ -15,15 +17,28 @@ namespace {
 // Precision of the coin in bits; the corrections make up for the rest.
 constexpr unsigned kCoinBits = 16;
 
-// 64 coins that are 1 with probability heads / 2^16: the binary digits of the probability, lowest
-// first, each halve the distance to 0 (AND) or to 1 (OR). Requires: 0 < heads < 2^16.
-std::uint64_t flip_coins(std::uint64_t heads, RandomStream& random) {
-  std::uint64_t coins = 0;
-  for (auto digit = static_cast<unsigned>(std::countr_zero(heads)); digit < kCoinBits; ++digit) {
-    const std::uint64_t word = random.next();
-    coins = ((heads >> digit) & 1U) != 0 ? coins | word : coins & word;
+// Keeps each candidate with probability heads / 2^16, 64 at a time: the binary digits of the
+// probability, lowest first, each halve the distance to 0 (AND) or to 1 (OR). Requires: 0 < heads <
+// 2^16.
+void flip_coins(std::uint64_t heads, RandomStream& random, std::span<const std::uint64_t> from,
+                std::span<std::uint64_t> to) {
+  const auto first_digit = static_cast<unsigned>(std::countr_zero(heads));
+  const std::size_t num_digits = kCoinBits - first_digit;
+  constexpr std::size_t kStep = 64;
+  std::array<std::uint64_t, kStep * kCoinBits> numbers;
+  for (std::size_t begin = 0; begin < from.size(); begin += kStep) {
+    const std::size_t count = std::min(kStep, from.size() - begin);
+    random.take(std::span(numbers).first(count * num_digits));
+    std::array<std::uint64_t, kStep> coins{};
+    for (std::size_t d = 0; d < num_digits; ++d) {
+      if (((heads >> (first_digit + d)) & 1U) != 0) {
+        for (std::size_t w = 0; w < count; ++w) coins[w] |= numbers[w * num_digits + d];
+      } else {
+        for (std::size_t w = 0; w < count; ++w) coins[w] &= numbers[w * num_digits + d];
+      }
+    }
+    for (std::size_t w = 0; w < count; ++w) to[begin + w] = from[begin + w] & coins[w];
   }
-  return coins;
 }
 
 // One candidate after the other (Knuth's algorithm S): slower, but the time does not depend on how
@@ -59,13 +74,8 @@ Bitmap choose(const Bitmap& candidates, std::size_t num_candidates, std::size_t 
   const std::uint64_t heads = std::clamp<std::uint64_t>(
       ((static_cast<std::uint64_t>(count) << kCoinBits) + num_candidates / 2) / num_candidates, 1,
       (1U << kCoinBits) - 1);
-  const auto from = candidates.words();
-  const auto to = chosen.words();
-  std::size_t num_chosen = 0;
-  for (std::size_t w = 0; w < from.size(); ++w) {
-    to[w] = from[w] & flip_coins(heads, random);
-    num_chosen += static_cast<std::size_t>(std::popcount(to[w]));
-  }
+  flip_coins(heads, random, candidates.words(), chosen.words());
+  std::size_t num_chosen = chosen.count();
   while (num_chosen > count) {
     const std::size_t i = random.below(size);
     if (chosen.test(i)) {

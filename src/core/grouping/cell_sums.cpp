@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <limits>
 
-#include "base/byte_positions.h"
-#include "base/multiversion.h"
+#include "base/simd/kernels.h"
 
 namespace tamis::detail {
 
@@ -26,65 +24,21 @@ constexpr std::size_t kFlushCount = std::size_t{1} << 20U;
 static_assert(kFlushCount << CellMap::kMaxRegionBits <= std::uint64_t{1} << kCountShift);
 static_assert(kFlushCount > kChunk);
 
-[[maybe_unused]] constexpr BytePositions<std::int32_t> kBytePositions;
-
-// Writes the members among 64 scores per word, and up to 8 numbers more. Returns how many.
-[[gnu::always_inline]] inline std::size_t pick(const float* scores, const std::uint64_t* words,
-                                               std::size_t num_words, float* out) {
-  std::size_t n = 0;
-  for (std::size_t w = 0; w < num_words; ++w) {
-    std::uint64_t bits = words[w];
-#if defined(__GNUC__) && !defined(__clang__)
-    using Eight = std::int32_t __attribute__((vector_size(32)));
-    for (std::size_t byte = 0; byte < 8; ++byte, bits >>= 8U) {
-      Eight positions;
-      Eight values;
-      std::memcpy(&positions, kBytePositions.table[bits & 255U].data(), sizeof positions);
-      std::memcpy(&values, scores + w * 64 + byte * 8, sizeof values);
-      values = __builtin_shuffle(values, positions);
-      std::memcpy(out + n, &values, sizeof values);
-      n += static_cast<std::size_t>(std::popcount(bits & 255U));
-    }
-#else
-    for (; bits != 0; bits &= bits - 1) {
-      out[n++] = scores[w * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
-    }
-#endif
-  }
-  return n;
-}
-
-// Scores on the way to their cells, in steps over short arrays, which the compiler vectorizes.
+// Scores on the way to their cells.
 struct Chunk {
   alignas(64) std::array<float, kChunk + 8> scores;
   alignas(64) std::array<ScoreKey, kChunk> keys;
-  alignas(64) std::array<std::uint32_t, kChunk> places;
   alignas(64) std::array<std::uint32_t, kChunk> indices;
   alignas(64) std::array<std::uint32_t, kChunk> offsets;
 };
 
-TAMIS_MULTIVERSION
-std::size_t add_chunk(const float* scores, const std::uint64_t* words, std::size_t num_words,
-                      CellMap::Grid grid, const std::uint32_t* regions, Chunk& chunk,
-                      SmallSums* sums) {
-  const std::size_t n = pick(scores, words, num_words, chunk.scores.data());
-  for (std::size_t i = 0; i < n; ++i) {
-    chunk.places[i] = grid.place(key_of(chunk.scores[i]));
-    chunk.indices[i] = grid.region(chunk.places[i]);
-  }
-  for (std::size_t i = 0; i < n; ++i) chunk.indices[i] = regions[chunk.indices[i]];
-  for (std::size_t i = 0; i < n; ++i) {
-    const std::uint32_t cells = chunk.indices[i];
-    chunk.indices[i] = grid.cell(chunk.places[i], cells);
-    chunk.offsets[i] = chunk.places[i] & ((1U << (cells & 31U)) - 1);
-  }
-  for (std::size_t i = 0; i < n; ++i) {
+void add_chunk(const Chunk& chunk, std::size_t count, SmallSums* sums) {
+  for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t offset = chunk.offsets[i];
     SmallSums& cell = sums[chunk.indices[i]];
     cell.packed += (std::uint64_t{1} << kCountShift) | offset;
     cell.squares += offset * offset;
   }
-  return n;
 }
 
 // Marks sections of 2^shift keys; everything outside them falls into the last, unmarked one.
@@ -94,20 +48,16 @@ struct KeyFilter {
   std::vector<std::uint8_t> marks;
 };
 
-// Lists the keys of members in marked sections in chunk.keys. Returns how many.
-TAMIS_MULTIVERSION
-std::size_t filter_chunk(const float* scores, const std::uint64_t* words, std::size_t num_words,
-                         ScoreKey first, unsigned shift, const std::uint8_t* marks,
-                         std::uint32_t last_mark, Chunk& chunk) {
-  const std::size_t n = pick(scores, words, num_words, chunk.scores.data());
-  for (std::size_t i = 0; i < n; ++i) {
-    chunk.keys[i] = key_of(chunk.scores[i]);
-    chunk.places[i] = static_cast<std::uint32_t>(chunk.keys[i]) - static_cast<std::uint32_t>(first);
-    chunk.indices[i] = std::min(chunk.places[i] >> shift, last_mark);
-  }
+// Lists the keys of `count` scores in marked sections in chunk.keys. Returns how many.
+std::size_t filter_chunk(const KeyFilter& filter, std::size_t count, Chunk& chunk) {
+  const auto last = static_cast<std::uint32_t>(filter.marks.size() - 1);
+  kernels().find_sections(chunk.scores.data(), count, filter.first, filter.shift, last,
+                          chunk.keys.data(), chunk.indices.data());
+  // Without a branch, which nobody could predict.
   std::size_t num_marked = 0;
-  for (std::size_t i = 0; i < n; ++i) {
-    if (marks[chunk.indices[i]] != 0) chunk.keys[num_marked++] = chunk.keys[i];
+  for (std::size_t i = 0; i < count; ++i) {
+    chunk.keys[num_marked] = chunk.keys[i];
+    num_marked += filter.marks[chunk.indices[i]];
   }
   return num_marked;
 }
@@ -168,13 +118,19 @@ std::vector<CellSums> sum_cells(std::span<const float> scores, const Bitmap& mem
     }
     num_unflushed = 0;
   };
+  const RegionGrid grid{.origin = map.grid().origin,
+                        .region_bits = map.grid().region_bits,
+                        .num_regions = CellMap::kNumRegions};
   Chunk chunk;
-  for_each_chunk(scores, members,
-                 [&](const float* first, const std::uint64_t* words, std::size_t num_words) {
-                   if (num_unflushed + kChunk > kFlushCount) flush();
-                   num_unflushed += add_chunk(first, words, num_words, map.grid(),
-                                              map.regions().data(), chunk, small.data());
-                 });
+  for_each_chunk(
+      scores, members, [&](const float* first, const std::uint64_t* words, std::size_t num_words) {
+        if (num_unflushed + kChunk > kFlushCount) flush();
+        const std::size_t n = kernels().pick(first, words, num_words, chunk.scores.data());
+        kernels().find_cells(chunk.scores.data(), n, grid, map.regions().data(),
+                             chunk.indices.data(), chunk.offsets.data());
+        add_chunk(chunk, n, small.data());
+        num_unflushed += n;
+      });
   flush();
   return total;
 }
@@ -186,24 +142,23 @@ PartSums sum_parts(std::span<const float> scores, const Bitmap& members, const C
                  .lows = std::vector<ScoreKey>(num_parts, std::numeric_limits<ScoreKey>::max()),
                  .highs = std::vector<ScoreKey>(num_parts, std::numeric_limits<ScoreKey>::min())};
   const KeyFilter filter = filter_for(map, first_cell);
-  const auto last_mark = static_cast<std::uint32_t>(filter.marks.size() - 1);
   Chunk chunk;
-  for_each_chunk(
-      scores, members, [&](const float* first, const std::uint64_t* words, std::size_t num_words) {
-        const std::size_t n = filter_chunk(first, words, num_words, filter.first, filter.shift,
-                                           filter.marks.data(), last_mark, chunk);
-        for (const ScoreKey key : std::span(chunk.keys).first(n)) {
-          const std::size_t cell = map.find(key);
-          if (cell < first_cell) continue;
-          const std::size_t part = cell - first_cell;
-          const auto offset = static_cast<std::uint64_t>(key - map[cell].first);
-          ++parts.sums[part].count;
-          parts.sums[part].offsets += offset;
-          parts.sums[part].add_squares(offset * offset);
-          parts.lows[part] = std::min(parts.lows[part], key);
-          parts.highs[part] = std::max(parts.highs[part], key);
-        }
-      });
+  for_each_chunk(scores, members,
+                 [&](const float* first, const std::uint64_t* words, std::size_t num_words) {
+                   const std::size_t n = filter_chunk(
+                       filter, kernels().pick(first, words, num_words, chunk.scores.data()), chunk);
+                   for (const ScoreKey key : std::span(chunk.keys).first(n)) {
+                     const std::size_t cell = map.find(key);
+                     if (cell < first_cell) continue;
+                     const std::size_t part = cell - first_cell;
+                     const auto offset = static_cast<std::uint64_t>(key - map[cell].first);
+                     ++parts.sums[part].count;
+                     parts.sums[part].offsets += offset;
+                     parts.sums[part].add_squares(offset * offset);
+                     parts.lows[part] = std::min(parts.lows[part], key);
+                     parts.highs[part] = std::max(parts.highs[part], key);
+                   }
+                 });
   return parts;
 }
 

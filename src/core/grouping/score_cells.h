@@ -8,19 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "base/score_key.h"
 #include "tamis/bitmap.h"
 
 namespace tamis::detail {
-
-// Finite scores as integers in the same order; -0 and 0 are both 0. Between two multiples of 2^23
-// equal steps of the key are equal steps of the score.
-using ScoreKey = std::int32_t;
-
-inline ScoreKey key_of(float score) {
-  const auto bits = std::bit_cast<std::int32_t>(score);
-  const std::int32_t sign = bits >> 31;
-  return (bits ^ (sign & 0x7FFFFFFF)) - sign;
-}
 
 inline float score_of(ScoreKey key) {
   return key < 0 ? -std::bit_cast<float>(-key) : std::bit_cast<float>(key);

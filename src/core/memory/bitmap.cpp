@@ -1,21 +1,8 @@
 #include "tamis/bitmap.h"
 
-#include "base/multiversion.h"
+#include "base/simd/kernels.h"
 
 namespace tamis {
-
-namespace {
-
-TAMIS_MULTIVERSION
-std::size_t count_ones(const std::uint64_t* words, std::size_t num_words) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < num_words; ++i) {
-    count += static_cast<std::size_t>(std::popcount(words[i]));
-  }
-  return count;
-}
-
-}  // namespace
 
 Bitmap::Bitmap(std::size_t size, bool value)
     : size_(size), words_((size + 63) / 64, value ? ~std::uint64_t{0} : 0) {
@@ -37,6 +24,8 @@ Bitmap& Bitmap::operator-=(const Bitmap& other) {
   return *this;
 }
 
-std::size_t Bitmap::count() const { return count_ones(words_.data(), words_.size()); }
+std::size_t Bitmap::count() const {
+  return detail::kernels().count_ones(words_.data(), words_.size());
+}
 
 }  // namespace tamis

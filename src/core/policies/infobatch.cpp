@@ -1,34 +1,27 @@
 // Qin et al., InfoBatch: Lossless Training Speed Up by Unbiased Dynamic Data Pruning. Differences
 // from the authors' code: unscored samples are never pruned, equal scores prune nothing, and a
 // prune_ratio above 0.9 is refused instead of silently lowered.
-#include "tamis/policies/infobatch.h"
+#include "core/policies/policies.h"
 
-#include "base/check.h"
-#include "base/rounding.h"
-
-namespace tamis {
+namespace tamis::detail {
 
 namespace {
 
-constexpr double kMaxPruneRatio = 0.9;
-
-class InfoBatch final : public Policy {
+class InfoBatch final : public BuiltInPolicy {
  public:
-  explicit InfoBatch(const InfoBatchOptions& options) : options_(options) {}
-
-  Spec spec() const override { return {"infobatch", {{"prune_ratio", options_.prune_ratio}}}; }
+  using BuiltInPolicy::BuiltInPolicy;
   double default_delta() const override { return 0.875; }
-  double max_prune_ratio() const override { return kMaxPruneRatio; }
+  double max_prune_ratio() const override { return 0.9; }
 
   Selection select(const PolicyInput& input) const override {
     const ScoreMean mean = input.scores.mean();
     Selection selection = Selection::all(input.scores.size());
     if (mean.num_scored == 0) return selection;
 
-    const double keep = 1.0 - input.prune_ratio.value_or(options_.prune_ratio);
+    const double keep = 1.0 - prune_ratio(input);
     const Bitmap easy = input.scores.below(mean.value);
     const std::uint64_t num_easy = input.scores.count(easy);
-    const std::uint64_t num_kept = detail::floor_share(keep, num_easy);
+    const std::uint64_t num_kept = floor_share(keep, num_easy);
     selection.rescaled = input.scores.choose(easy, num_kept, input.draw());
     selection.rescale = static_cast<float>(1.0 / keep);
     selection.kept -= easy;
@@ -38,17 +31,12 @@ class InfoBatch final : public Policy {
     selection.report.num_kept_of_below = num_kept;
     return selection;
   }
-
- private:
-  InfoBatchOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<Policy> make_infobatch(const InfoBatchOptions& options) {
-  detail::require(options.prune_ratio >= 0.0 && options.prune_ratio <= kMaxPruneRatio, "infobatch",
-                  "prune_ratio", "in [0, 0.9]", options.prune_ratio);
-  return std::make_unique<InfoBatch>(options);
+std::unique_ptr<Policy> make_infobatch(const OptionMap& options) {
+  return std::make_unique<InfoBatch>("infobatch", options);
 }
 
-}  // namespace tamis
+}  // namespace tamis::detail

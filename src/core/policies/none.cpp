@@ -1,18 +1,20 @@
-#include "tamis/policies/none.h"
+#include "core/policies/policies.h"
 
-namespace tamis {
+namespace tamis::detail {
 
 namespace {
 
-class None final : public Policy {
+class None final : public BuiltInPolicy {
  public:
-  Spec spec() const override { return {"none"}; }
+  using BuiltInPolicy::BuiltInPolicy;
   bool uses_scores() const override { return false; }
   Selection select(const PolicyInput& input) const override { return anneal(input); }
 };
 
 }  // namespace
 
-std::unique_ptr<Policy> make_none() { return std::make_unique<None>(); }
+std::unique_ptr<Policy> make_none(const OptionMap& options) {
+  return std::make_unique<None>("none", options);
+}
 
-}  // namespace tamis
+}  // namespace tamis::detail

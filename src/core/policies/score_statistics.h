@@ -1,4 +1,4 @@
-// One pass over the scores: how many there are, their mean, least and greatest.
+// One pass over the scores: how many there are, and their mean.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,7 @@ namespace tamis::detail {
 
 struct ScoreStatistics {
   std::size_t num_scored = 0;
-  double mean = 0.0;  // of the scored; never below min or above max
-  float min = 0.0F;
-  float max = 0.0F;
+  double mean = 0.0;  // of the scored; never below all of them or above
 };
 
 // Unscored samples (NaN) do not count. The result does not depend on the instruction set.

@@ -31,7 +31,10 @@ Bitmap ScoreView::highest(std::uint64_t count, const Draw& draw) const {
   const detail::ScoreBorder border = detail::find_border(
       scores_, count, [this](std::span<std::int64_t> histogram) { sum(histogram); });
   Bitmap result = choose(within(border.value, border.value), border.num_wanted, draw);
-  result |= within(std::nextafter(border.value, kInfinity), kInfinity);
+  // Nothing is above an infinite score, and nextafter() would return it again.
+  if (border.value < kInfinity) {
+    result |= within(std::nextafter(border.value, kInfinity), kInfinity);
+  }
   return result;
 }
 

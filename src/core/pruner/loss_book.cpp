@@ -1,6 +1,5 @@
 #include "tamis/loss_book.h"
 
-#include <cstring>
 #include <stdexcept>
 #include <utility>
 
@@ -12,36 +11,14 @@ namespace {
 
 using detail::concat;
 
-constexpr std::uint64_t kAttachmentVersion = 1;
-
 constexpr std::string_view kCure =
     "say which batch the loss belongs to: update(loss, batch), or give the indices of its samples";
 
-// Arrays one after the other, each behind its length.
-template <typename T>
-void write(const std::vector<T>& values, std::vector<std::byte>& out) {
-  const auto size = static_cast<std::uint64_t>(values.size());
-  const auto length = std::as_bytes(std::span(&size, 1));
-  const auto bytes = std::as_bytes(std::span(values));
-  out.insert(out.end(), length.begin(), length.end());
-  out.insert(out.end(), bytes.begin(), bytes.end());
-}
-
-[[noreturn]] void fail_damaged() {
-  throw std::runtime_error("LossBook: the losses that this state has kept back are damaged");
-}
-
-template <typename T>
-std::vector<T> read(std::span<const std::byte>& bytes) {
-  std::uint64_t size = 0;
-  if (bytes.size() < sizeof size) fail_damaged();
-  std::memcpy(&size, bytes.data(), sizeof size);
-  bytes = bytes.subspan(sizeof size);
-  if (size > bytes.size() / sizeof(T)) fail_damaged();
-  std::vector<T> values(static_cast<std::size_t>(size));
-  if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-  bytes = bytes.subspan(values.size() * sizeof(T));
-  return values;
+void check_norms(std::size_t count, std::span<const float> norms) {
+  if (norms.size() == count) return;
+  throw std::invalid_argument(concat("update: the batch has ", count,
+                                     " samples, so there must be as many norms, got ",
+                                     norms.size()));
 }
 
 }  // namespace
@@ -63,11 +40,17 @@ std::string to_warning(const PassSummary& summary) {
                   "and none of them was used; ",
                   kCure);
   }
-  if (summary.num_missed > 0) {
-    return concat("epoch ", summary.epoch, ": ", summary.num_missed, " of ", summary.num_batches,
-                  " batches had no update; their samples keep their scores");
+  std::string text;
+  if (summary.num_missed > summary.num_unsettled) {
+    text = concat("epoch ", summary.epoch, ": ", summary.num_missed - summary.num_unsettled, " of ",
+                  summary.num_batches, " batches had no update; their samples keep their scores");
   }
-  return {};
+  if (summary.num_unsettled > 0) {
+    text += concat(text.empty() ? "" : "; ", "epoch ", summary.epoch, ": ", summary.num_unsettled,
+                   " updates with watched outputs had no backward pass; their samples keep their "
+                   "scores");
+  }
+  return text;
 }
 
 const EpochPlan& LossBook::running_plan() const {
@@ -99,11 +82,12 @@ void LossBook::deliver(std::size_t count) {
     throw std::out_of_range(
         concat("LossBook: samples [", begin, ", ", begin + count, ") must be in a plan of ", size));
   }
+  ++pass_.num_since_update;
+  if (count == 0) return;
   if (!batches.empty() && pass_.num_missing == batches.size()) pass_.fetches_ahead = true;
   batches.push_back({.begin = begin, .count = count});
   pass_.is_updated.push_back(false);
   ++pass_.num_missing;
-  ++pass_.num_since_update;
 }
 
 bool LossBook::is_complete() const {
@@ -165,8 +149,7 @@ PlannedBatch LossBook::update(double mean_loss) {
   const PlannedBatch batch = next_batch();
   if (pass_.booking == Booking::in_order) {
     pruner_->check_observation(batch.count, LossKind::mean_loss);
-    pass_.num_losses.push_back(0);
-    pass_.means.push_back(mean_loss);
+    pass_.kept.push_back({.form = KeptForm::mean, .mean = mean_loss});
   } else {
     pruner_->observe(batch.begin, batch.count, mean_loss);
   }
@@ -182,8 +165,8 @@ PlannedBatch LossBook::update(std::span<const float> losses) {
                                        losses.size()));
   }
   if (pass_.booking == Booking::in_order) {
-    pass_.num_losses.push_back(static_cast<std::uint32_t>(losses.size()));
-    pass_.losses.insert(pass_.losses.end(), losses.begin(), losses.end());
+    pass_.kept.push_back(
+        {.form = KeptForm::losses, .values = std::vector<float>(losses.begin(), losses.end())});
   } else {
     pruner_->observe(batch.begin, losses);
   }
@@ -226,28 +209,73 @@ bool LossBook::update(std::span<const SampleIndex> ids, std::span<const float> l
   return applied;
 }
 
+Claim LossBook::claim() {
+  const PlannedBatch batch = next_batch();
+  pruner_->check_observation(batch.count, LossKind::output_gradients);
+  if (pass_.booking == Booking::in_order) pass_.kept.push_back({.form = KeptForm::claimed});
+  const std::size_t update = pass_.num_updates;
+  finish_update();
+  pass_.claims.emplace(++num_claims_, OpenClaim{.batch = batch, .update = update});
+  return {.number = num_claims_, .batch = batch};
+}
+
+Claim LossBook::claim(std::span<const SampleIndex> ids) {
+  if (ids.empty()) {
+    throw std::invalid_argument("update: ids must be those of at least one sample, got none");
+  }
+  pruner_->check_observation(ids.size(), LossKind::output_gradients);
+  mark_updated_by(ids.front());
+  pass_.claims.emplace(++num_claims_, OpenClaim{.ids = {ids.begin(), ids.end()}});
+  return {.number = num_claims_};
+}
+
+bool LossBook::settle(const Claim& claim, double mean_loss, std::span<const float> norms) {
+  const auto found = pass_.claims.find(claim.number);
+  if (found == pass_.claims.end()) return false;
+  const OpenClaim open = std::move(found->second);
+  pass_.claims.erase(found);
+  if (!open.ids.empty()) return pruner_->observe(open.ids, mean_loss, norms);
+  check_norms(open.batch.count, norms);
+  if (pass_.booking == Booking::by_delivery) {
+    return pruner_->observe(open.batch.begin, mean_loss, norms);
+  }
+  pass_.kept[open.update] = {.form = KeptForm::watched,
+                             .mean = mean_loss,
+                             .values = std::vector<float>(norms.begin(), norms.end())};
+  return true;
+}
+
 void LossBook::observe_kept_back() {
-  std::span<const double> means = pass_.means;
-  std::span<const float> losses = pass_.losses;
   for (std::size_t k = 0; k < pass_.num_updates; ++k) {
     const PlannedBatch& batch = pass_.batches[k];
-    const std::size_t count = pass_.num_losses[k];
-    if (count == 0) {
-      pruner_->observe(batch.begin, batch.count, means.front());
-      means = means.subspan(1);
-    } else {
-      pruner_->observe(batch.begin, losses.first(count));
-      losses = losses.subspan(count);
+    const KeptLoss& kept = pass_.kept[k];
+    switch (kept.form) {
+      case KeptForm::claimed:
+        break;
+      case KeptForm::mean:
+        pruner_->observe(batch.begin, batch.count, kept.mean);
+        break;
+      case KeptForm::losses:
+        pruner_->observe(batch.begin, kept.values);
+        break;
+      case KeptForm::watched:
+        pruner_->observe(batch.begin, kept.mean, kept.values);
+        break;
     }
   }
 }
 
 PassSummary LossBook::end_pass() {
-  if (!pass_.is_open && pass_.num_updates == 0) return {};
+  if (!pass_.is_open && pass_.num_updates == 0 && pass_.claims.empty()) return {};
   PassSummary summary{.epoch = pass_.epoch,
                       .num_batches = pass_.batches.size(),
                       .num_updates = pass_.num_updates,
                       .num_missed = pass_.num_missing};
+  const EpochPlan* const plan = pruner_->plan();
+  const bool is_outside = !pass_.is_open && pass_.num_updates == 0;  // claims by ids only
+  if (is_outside && plan != nullptr) summary.epoch = plan->epoch();
+  summary.num_unsettled = pass_.claims.size();
+  summary.num_missed += summary.num_unsettled;
   // A loop that is left early has not missed the batch with which it was left.
   if (!pass_.is_finished && !pass_.is_updated.empty() && !pass_.is_updated.back()) {
     --summary.num_missed;
@@ -260,60 +288,6 @@ PassSummary LossBook::end_pass() {
   if (pass_.is_finished) pruner_->set_position(running_plan().size());
   pass_ = {};
   return summary;
-}
-
-void LossBook::before_save() {
-  std::vector<std::byte> bytes;
-  const bool keeps = pass_.booking == Booking::in_order && pass_.num_updates > 0;
-  if (keeps) {
-    std::vector<std::uint64_t> head = {kAttachmentVersion, pass_.epoch, pass_.batches[0].begin,
-                                       static_cast<std::uint64_t>(pass_.is_broken)};
-    std::vector<std::uint32_t> counts;
-    for (std::size_t k = 0; k < pass_.num_updates; ++k) {
-      counts.push_back(static_cast<std::uint32_t>(pass_.batches[k].count));
-    }
-    write(head, bytes);
-    write(counts, bytes);
-    write(pass_.num_losses, bytes);
-    write(pass_.means, bytes);
-    write(pass_.losses, bytes);
-  }
-  pruner_->set_attachment(std::move(bytes));
-}
-
-void LossBook::after_load() {
-  Pass pass;
-  std::span<const std::byte> bytes = pruner_->attachment();
-  if (!bytes.empty()) {
-    const auto head = read<std::uint64_t>(bytes);
-    if (head.size() != 4 || head[0] != kAttachmentVersion) fail_damaged();
-    const auto counts = read<std::uint32_t>(bytes);
-    pass.num_losses = read<std::uint32_t>(bytes);
-    pass.means = read<double>(bytes);
-    pass.losses = read<float>(bytes);
-    pass.booking = Booking::in_order;
-    pass.epoch = head[1];
-    pass.is_broken = head[3] != 0;
-    pass.num_updates = counts.size();
-    std::uint64_t begin = head[2];
-    std::uint64_t num_losses = 0;
-    std::size_t num_means = 0;
-    if (pass.num_losses.size() != counts.size()) fail_damaged();
-    for (std::size_t k = 0; k < counts.size(); ++k) {
-      if (pass.num_losses[k] != 0 && pass.num_losses[k] != counts[k]) fail_damaged();
-      num_means += pass.num_losses[k] == 0 ? 1 : 0;
-      num_losses += pass.num_losses[k];
-      pass.batches.push_back({.begin = static_cast<std::size_t>(begin), .count = counts[k]});
-      pass.is_updated.push_back(true);
-      begin += counts[k];
-    }
-    const EpochPlan* const plan = pruner_->plan();
-    if (num_means != pass.means.size() || num_losses != pass.losses.size() || plan == nullptr ||
-        plan->epoch() != pass.epoch || begin > plan->size()) {
-      fail_damaged();
-    }
-  }
-  pass_ = std::move(pass);
 }
 
 }  // namespace tamis

@@ -10,7 +10,6 @@
 #include "core/state/state_fields.h"
 #include "tamis/pruner.h"
 #include "tamis/registry.h"
-#include "tamis/scores/batch_loss.h"
 
 namespace tamis {
 

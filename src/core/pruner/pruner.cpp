@@ -32,6 +32,12 @@ std::string describe(const PrunerOptions& options) {
   return text;
 }
 
+void check_norms(std::size_t count, std::span<const float> norms) {
+  if (norms.size() == count) return;
+  throw std::invalid_argument(
+      detail::concat("Pruner: norms must be as many as samples (", count, "), got ", norms.size()));
+}
+
 std::unique_ptr<detail::Run> make_same_run(detail::RunParts parts) {
   const auto communicator = parts.communicator;
   if (!communicator) return detail::make_run(std::move(parts));
@@ -83,6 +89,14 @@ bool Pruner::observe(std::size_t begin, std::size_t count, double mean_loss) {
 bool Pruner::observe(std::size_t begin, std::span<const float> losses) {
   return run_->observe(begin, losses);
 }
+bool Pruner::observe(std::size_t begin, double mean_loss, std::span<const float> norms) {
+  return run_->observe(begin, norms.size(), mean_loss, norms);
+}
+bool Pruner::observe(std::size_t begin, std::span<const float> losses,
+                     std::span<const float> norms) {
+  check_norms(losses.size(), norms);
+  return run_->observe(begin, losses, norms);
+}
 bool Pruner::observe(std::span<const SampleIndex> indices, double mean_loss) {
   return run_->observe(indices, mean_loss);
 }
@@ -94,6 +108,26 @@ bool Pruner::observe(std::span<const std::uint32_t> indices, double mean_loss) {
 }
 bool Pruner::observe(std::span<const std::uint32_t> indices, std::span<const float> losses) {
   return run_->observe(indices, losses);
+}
+bool Pruner::observe(std::span<const SampleIndex> indices, double mean_loss,
+                     std::span<const float> norms) {
+  check_norms(indices.size(), norms);
+  return run_->observe(indices, mean_loss, norms);
+}
+bool Pruner::observe(std::span<const SampleIndex> indices, std::span<const float> losses,
+                     std::span<const float> norms) {
+  check_norms(indices.size(), norms);
+  return run_->observe(indices, losses, norms);
+}
+bool Pruner::observe(std::span<const std::uint32_t> indices, double mean_loss,
+                     std::span<const float> norms) {
+  check_norms(indices.size(), norms);
+  return run_->observe(indices, mean_loss, norms);
+}
+bool Pruner::observe(std::span<const std::uint32_t> indices, std::span<const float> losses,
+                     std::span<const float> norms) {
+  check_norms(indices.size(), norms);
+  return run_->observe(indices, losses, norms);
 }
 
 std::size_t Pruner::position() const { return run_->position(); }
@@ -129,7 +163,7 @@ const std::vector<std::byte>& Pruner::attachment() const { return run_->attachme
 
 void Pruner::save(const std::filesystem::path& path) {
   run_->save(false, [&](const SafetensorsWriter& writer) {
-    detail::AtomicFile file(path, writer.size());
+    detail::AtomicFile file(detail::follow_links(path), writer.size());
     writer.write(
         [&](std::uint64_t offset, std::span<const std::byte> bytes) { file.write(offset, bytes); });
     file.commit();

@@ -4,149 +4,137 @@
 #include <stdexcept>
 
 #include "base/check.h"
-#include "tamis/policies/epsilon_greedy.h"
-#include "tamis/policies/infobatch.h"
-#include "tamis/policies/none.h"
-#include "tamis/policies/random.h"
-#include "tamis/policies/seta.h"
-#include "tamis/policies/trim.h"
-#include "tamis/policies/ucb.h"
-#include "tamis/scores/batch_loss.h"
-#include "tamis/scores/batch_loss_mean.h"
-#include "tamis/scores/last_batch_loss.h"
-#include "tamis/scores/loss_average.h"
-#include "tamis/scores/loss_ucb.h"
-#include "tamis/scores/reconstruction.h"
-#include "tamis/scores/sample_loss.h"
+#include "core/policies/policies.h"
+#include "core/scores/scores.h"
 
 namespace tamis {
 
 namespace {
 
-// The value of an option that has been filled in by with_defaults().
-double get(const OptionMap& options, std::string_view name) { return options.find(name)->second; }
-
-std::size_t get_count(const OptionMap& options, std::string_view who, std::string_view name) {
-  const double value = get(options, name);
-  detail::require(value >= 0.0 && value <= 1e9 && value == std::floor(value), who, name,
-                  "a whole number of at least 0", value);
-  return static_cast<std::size_t>(value);
+template <double kLow, double kHigh>
+bool is_whole(double value) {
+  return value >= kLow && value <= kHigh && value == std::floor(value);
 }
 
-OptionInfo prune_ratio(double default_value, std::string_view rule, std::string_view help) {
-  return {"prune_ratio", default_value, rule, help};
-}
+constexpr OptionRule kShare{"in [0, 1)", [](double x) { return x >= 0.0 && x < 1.0; }};
+constexpr OptionRule kPositiveShare{"in (0, 1]", [](double x) { return x > 0.0 && x <= 1.0; }};
 
-constexpr std::string_view kFractionRemoved = "fraction of the samples that is removed";
+constexpr OptionInfo kDecay{"decay", 0.1, kPositiveShare, "share of the newest loss"};
+constexpr OptionInfo kPruneRatio{"prune_ratio", 0.3, kShare,
+                                 "fraction of the samples that is removed"};
 
+// Defaults are the papers', except for those of loss-average, loss-ucb, epsilon-greedy and trim,
+// which are ours.
 std::vector<ScorerInfo> make_scorers() {
   return {
       {"batch-loss",
        "BLS: moving average of the mean losses of the sample's batches",
-       {{"alpha", BatchLossOptions{}.alpha, "in [0, 1)", "share of the old score in the new one"},
-        {"initial_score", BatchLossOptions{}.initial_score, "a finite number or first-batch-loss",
-         "score before the first observation; nan: the loss of the first batch"}},
-       [](std::size_t n, const OptionMap& o) {
-         return make_batch_loss(
-             n, {.alpha = get(o, "alpha"), .initial_score = get(o, "initial_score")});
-       }},
+       {{"alpha",
+         0.7,
+         // The score refuses 1 itself and says why.
+         {kShare.text, [](double x) { return x >= 0.0 && x <= 1.0; }},
+         "share of the old score in the new one"},
+        {"initial_score",
+         kFirstBatchLoss,
+         // A score is a float: a number beyond its range would become infinite there.
+         {"a finite 32-bit number or first-batch-loss",
+          [](double x) { return !std::isinf(static_cast<float>(x)); }},
+         "score before the first observation (first-batch-loss: the loss of the first batch)"}},
+       detail::make_batch_loss},
       {"last-batch-loss",
        "mean loss of the sample's last batch (BLS without the average)",
        {},
-       [](std::size_t n, const OptionMap&) { return make_last_batch_loss(n); }},
+       detail::make_last_batch_loss},
       {"sample-loss",
        "the sample's loss at its last visit; needs per-sample losses",
        {},
-       [](std::size_t n, const OptionMap&) { return make_sample_loss(n); }},
+       detail::make_sample_loss},
       {"loss-average",
        "moving average of the sample's losses (epsilon-greedy's score)",
-       {{"decay", LossAverageOptions{}.decay, "in (0, 1]", "share of the newest loss"}},
-       [](std::size_t n, const OptionMap& o) {
-         return make_loss_average(n, {.decay = get(o, "decay")});
-       }},
+       {kDecay},
+       detail::make_loss_average},
       {"loss-ucb",
        "upper confidence bound of the sample's loss (UCB's score)",
-       {{"decay", LossUcbOptions{}.decay, "in (0, 1]", "share of the newest loss"},
-        {"confidence", LossUcbOptions{}.confidence, "in [0, 1e6)", "how much the variance counts"}},
-       [](std::size_t n, const OptionMap& o) {
-         return make_loss_ucb(n, {.decay = get(o, "decay"), .confidence = get(o, "confidence")});
-       }},
+       {kDecay,
+        {"confidence",
+         1.0,
+         {"in [0, 1e6)", [](double x) { return x >= 0.0 && x < 1e6; }},
+         "how much the variance counts"}},
+       detail::make_loss_ucb},
       {"batch-loss-mean",
        "mean over all visits of the batch's loss relative to the run's",
        {},
-       [](std::size_t n, const OptionMap&) { return make_batch_loss_mean(n); }},
+       detail::make_batch_loss_mean},
       {"reconstruction",
        "BLR: per-sample losses reconstructed from batch means; positive losses only",
-       {{"step", ReconstructionOptions{}.step, "in (0, 1]", "how far one batch moves its samples"}},
-       [](std::size_t n, const OptionMap& o) {
-         return make_reconstruction(n, {.step = get(o, "step")});
-       }},
+       {{"step", 0.2, kPositiveShare, "how far one batch moves the scores of its samples"}},
+       detail::make_reconstruction},
+      {"output-gradient",
+       "OGS: the batch's mean loss shared out by the gradients of its outputs",
+       {{"power",
+         1.0,
+         {"in (0, 10]", [](double x) { return x > 0.0 && x <= 10.0; }},
+         "exponent of the norms; 2 for squared errors"},
+        {"alpha", 0.0, kShare, "share of the old score in the new one; 0: the last visit only"}},
+       detail::make_output_gradient},
   };
 }
 
 std::vector<PolicyInfo> make_policies() {
   return {
-      {"none",
-       "the full data set in every epoch",
-       "last-batch-loss",
-       {},
-       [](const OptionMap&) { return make_none(); }},
+      {"none", "the full data set in every epoch", "last-batch-loss", {}, detail::make_none},
       {"random",
        "one random subset for the whole run",
        "last-batch-loss",
-       {prune_ratio(RandomOptions{}.prune_ratio, "in [0, 1)", kFractionRemoved)},
-       [](const OptionMap& o) { return make_random({.prune_ratio = get(o, "prune_ratio")}); }},
+       {kPruneRatio},
+       detail::make_random},
       {"random-dynamic",
        "a fresh random subset in every epoch",
        "last-batch-loss",
-       {prune_ratio(RandomOptions{}.prune_ratio, "in [0, 1)", kFractionRemoved)},
-       [](const OptionMap& o) {
-         return make_random_dynamic({.prune_ratio = get(o, "prune_ratio")});
-       }},
+       {kPruneRatio},
+       detail::make_random_dynamic},
       {"infobatch",
-       "prunes below the mean score and rescales what stays of it",
+       "prunes samples below the mean score and rescales those of them that stay",
        "sample-loss",
-       {prune_ratio(InfoBatchOptions{}.prune_ratio, "in [0, 0.9]",
-                    "fraction of the samples below the mean that is removed")},
-       [](const OptionMap& o) { return make_infobatch({.prune_ratio = get(o, "prune_ratio")}); }},
+       {{"prune_ratio",
+         0.5,
+         {"in [0, 0.9]", [](double x) { return x >= 0.0 && x <= 0.9; }},
+         "fraction of the samples below the mean that is removed"}},
+       detail::make_infobatch},
       {"seta",
        "a window of difficulty that slides from easy to hard",
        "sample-loss",
-       {prune_ratio(SetaOptions{}.prune_ratio, "in [0, 1)", "fraction removed at random first"),
-        {"groups", static_cast<double>(SetaOptions{}.groups), "a whole number in [1, 1000]",
+       {{"prune_ratio", 0.1, kShare, "fraction removed at random first"},
+        {"groups",
+         5,
+         {"a whole number in [1, 1000]", is_whole<1.0, 1000.0>},
          "number of difficulty groups"},
-        {"window_scale", SetaOptions{}.window_scale, "in (0, 1]",
-         "window as a share of the groups; groups * window_scale must round to at least 1"}},
-       [](const OptionMap& o) {
-         return make_seta({.prune_ratio = get(o, "prune_ratio"),
-                           .groups = get_count(o, "seta", "groups"),
-                           .window_scale = get(o, "window_scale")});
-       }},
+        {"window_scale", 0.9, kPositiveShare,
+         "window as a share of the groups (groups * window_scale must round to at least 1)"}},
+       detail::make_seta},
       {"epsilon-greedy",
        "the highest scored samples and some at random",
        "loss-average",
-       {prune_ratio(EpsilonGreedyOptions{}.prune_ratio, "in [0, 1)", kFractionRemoved),
-        {"epsilon", EpsilonGreedyOptions{}.epsilon, "in [0, 1]",
+       {kPruneRatio,
+        {"epsilon",
+         0.1,
+         {"in [0, 1]", [](double x) { return x >= 0.0 && x <= 1.0; }},
          "share of the kept samples that is chosen at random"}},
-       [](const OptionMap& o) {
-         return make_epsilon_greedy(
-             {.prune_ratio = get(o, "prune_ratio"), .epsilon = get(o, "epsilon")});
-       }},
+       detail::make_epsilon_greedy},
       {"ucb",
        "the samples with the highest upper confidence bound",
        "loss-ucb",
-       {prune_ratio(UcbOptions{}.prune_ratio, "in [0, 1)", kFractionRemoved)},
-       [](const OptionMap& o) { return make_ucb({.prune_ratio = get(o, "prune_ratio")}); }},
+       {kPruneRatio},
+       detail::make_ucb},
       {"trim",
        "leaves out the highest scored samples (for wrong labels)",
        "sample-loss",
-       {prune_ratio(TrimOptions{}.prune_ratio, "in [0, 1)", kFractionRemoved),
-        {"warmup_epochs", static_cast<double>(TrimOptions{}.warmup_epochs),
-         "a whole number of at least 0", "epochs at the start that use everything"}},
-       [](const OptionMap& o) {
-         return make_trim({.prune_ratio = get(o, "prune_ratio"),
-                           .warmup_epochs = get_count(o, "trim", "warmup_epochs")});
-       }},
+       {kPruneRatio,
+        {"warmup_epochs",
+         5,
+         {"a whole number of at least 0", is_whole<0.0, 1e9>},
+         "epochs at the start that use everything"}},
+       detail::make_trim},
   };
 }
 
@@ -201,6 +189,12 @@ constexpr MethodInfo kMethods[] = {
      "reconstruction", "random-dynamic", ""},
     {"blr-none", "all samples in every epoch; keeps reconstructed losses", "reconstruction", "none",
      ""},
+    {"ogs-infobatch", "InfoBatch on the gradients of watched outputs: needs the mean loss only",
+     "output-gradient", "infobatch", ""},
+    {"ogs-seta", "SeTa on the gradients of watched outputs: needs the mean loss only",
+     "output-gradient", "seta", ""},
+    {"ogs-trim", "leaves out the highest gradients of watched outputs, for wrong labels",
+     "output-gradient", "trim", ""},
 };
 
 template <typename Info>
@@ -213,9 +207,9 @@ const Info& find(std::span<const Info> all, std::string_view kind, std::string_v
   throw std::invalid_argument(detail::concat(kind, " must be one of ", known, ", got ", name));
 }
 
-// The given options over the defaults; refuses names that do not exist.
+// The given options over the defaults; refuses names that do not exist and values against the rule.
 template <typename Info>
-OptionMap with_defaults(const Info& info, const OptionMap& given) {
+OptionMap complete_options(const Info& info, const OptionMap& given) {
   OptionMap options;
   for (const OptionInfo& option : info.options) {
     options.emplace(option.name, option.default_value);
@@ -231,6 +225,10 @@ OptionMap with_defaults(const Info& info, const OptionMap& given) {
                                                  names.empty() ? "no options" : names));
     }
     known->second = value;
+  }
+  for (const OptionInfo& option : info.options) {
+    const double value = options.find(option.name)->second;
+    detail::require(option.rule.accepts(value), info.name, option.name, option.rule.text, value);
   }
   return options;
 }
@@ -263,12 +261,12 @@ const MethodInfo& find_method(std::string_view name) {
 
 std::unique_ptr<Scorer> make_scorer(const Spec& spec, std::size_t num_samples) {
   const ScorerInfo& info = find_scorer(spec.name);
-  return info.make(num_samples, with_defaults(info, spec.options));
+  return info.make(num_samples, complete_options(info, spec.options));
 }
 
 std::unique_ptr<Policy> make_policy(const Spec& spec) {
   const PolicyInfo& info = find_policy(spec.name);
-  return info.make(with_defaults(info, spec.options));
+  return info.make(complete_options(info, spec.options));
 }
 
 }  // namespace tamis

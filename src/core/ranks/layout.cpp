@@ -16,6 +16,7 @@ Layout parse_layout(std::string_view name) {
 
 std::string_view to_text(Layout layout) {
   if (layout == Layout::automatic) return "automatic";
+  if (layout == Layout::external) return "external";
   return layout == Layout::replicated ? "replicated" : "sharded";
 }
 

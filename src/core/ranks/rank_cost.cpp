@@ -20,8 +20,7 @@ std::uint64_t memory_of(std::uint64_t num_samples, std::uint64_t num_selected,
 RankCost predict_replicated(const EpochShape& shape, std::uint64_t epoch) {
   const std::uint64_t own =
       detail::shared_size(shape.num_selected, shape.num_ranks, Remainder::pad);
-  const std::uint64_t losses =
-      detail::loss_log_bytes(own, shape.batch_size, shape.has_sample_losses);
+  const std::uint64_t losses = detail::loss_log_bytes(own, shape.batch_size, shape.observed);
   RankCost cost{.memory = memory_of(shape.num_samples, shape.num_selected, shape.bytes_per_score)};
   if (shape.num_ranks == 1) return cost;
   cost.bytes_sent = losses + detail::plan_fields(epoch + 1, 0, 0).size();

@@ -93,16 +93,20 @@ bool Run::apply(const Observation& observation) {
   ++(applied ? num_observations_ : num_skipped_observations_);
   if (recorder_) {
     recorder_->record(plan_ ? plan_->epoch() : 0, observation.indices, observation.mean_loss,
-                      observation.losses);
+                      observation.losses, observation.norms);
   }
   return applied;
 }
 
 bool Run::apply_losses(std::span<const std::uint32_t> indices, std::span<const float> losses,
-                       bool distinct) {
-  losses = losses.first(indices.size());
-  return apply(
-      {.indices = indices, .mean_loss = mean_of(losses), .losses = losses, .distinct = distinct});
+                       std::span<const float> norms, bool distinct) {
+  const std::span<const float> scored = losses.first(indices.size());
+  // Norms belong to the mean of all rows, also of those that fill up.
+  return apply({.indices = indices,
+                .mean_loss = mean_of(norms.empty() ? scored : losses),
+                .losses = scored,
+                .norms = norms,
+                .distinct = distinct});
 }
 
 std::span<const std::uint32_t> Run::gather_samples(const EpochPlan& plan, std::size_t begin,
@@ -125,39 +129,56 @@ inline const EpochPlan& Run::batch_plan(std::size_t begin, std::size_t count) co
   return *plan_;
 }
 
-void Run::check_observation(std::size_t count, LossKind kind) const {
+void Run::check_batch(std::size_t count, bool has_losses, bool has_norms) const {
   if (count == 0) {
     throw std::invalid_argument("Pruner: a batch must have at least one sample, got 0");
   }
-  if (kind == LossKind::mean_loss && scorer_->needs() == LossKind::sample_losses) {
-    throw std::invalid_argument(concat("Pruner: score ", scorer_->spec().name,
-                                       " needs one loss per sample, got the mean of ", count,
-                                       "; batch-loss works with the mean"));
+  const LossKind needed = scorer_->needs();
+  if (needed == LossKind::sample_losses && !has_losses) {
+    throw std::invalid_argument(concat(
+        "Pruner: score ", scorer_->spec().name, " needs one loss per sample, got the mean of ",
+        count,
+        has_norms ? " and the norms of their output gradients; output-gradient works with these"
+                  : "; batch-loss works with the mean"));
+  }
+  if (needed == LossKind::output_gradients && !has_norms) {
+    throw std::invalid_argument(
+        concat("Pruner: score ", scorer_->spec().name,
+               " needs the norm of the output gradient of each of the ", count,
+               " samples besides the loss, got none; watch the model's outputs, or use batch-loss, "
+               "which works with the mean loss alone"));
   }
 }
 
-bool Run::observe(std::size_t begin, std::size_t count, double mean_loss) {
+void Run::check_observation(std::size_t count, LossKind kind) const {
+  check_batch(count, kind == LossKind::sample_losses, kind == LossKind::output_gradients);
+}
+
+bool Run::observe(std::size_t begin, std::size_t count, double mean_loss,
+                  std::span<const float> norms) {
   const EpochPlan& plan = batch_plan(begin, count);
-  check_observation(count, LossKind::mean_loss);
+  check_batch(count, false, !norms.empty());
   if (log_) {
-    log_->add(begin, count, static_cast<float>(mean_loss));
+    const auto loss = static_cast<float>(mean_loss);
+    log_->add(begin, count, std::span(&loss, 1), logged_norms(norms));
     return true;
   }
   const auto indices = scored_samples(plan, begin, count);
   if (indices.empty()) return true;
-  return apply({.indices = indices, .mean_loss = kept_mean(mean_loss), .distinct = true});
+  return apply(
+      {.indices = indices, .mean_loss = kept_mean(mean_loss), .norms = norms, .distinct = true});
 }
 
-bool Run::observe(std::size_t begin, std::span<const float> losses) {
+bool Run::observe(std::size_t begin, std::span<const float> losses, std::span<const float> norms) {
   const EpochPlan& plan = batch_plan(begin, losses.size());
-  check_observation(losses.size(), LossKind::sample_losses);
+  check_batch(losses.size(), true, !norms.empty());
   if (log_) {
-    log_->add(begin, losses);
+    log_->add(begin, losses.size(), losses, logged_norms(norms));
     return true;
   }
   const auto indices = scored_samples(plan, begin, losses.size());
   if (indices.empty()) return true;
-  return apply_losses(indices, losses, true);
+  return apply_losses(indices, losses, norms, true);
 }
 
 template <typename Index>
@@ -186,32 +207,37 @@ std::span<const std::uint32_t> Run::kept_samples(std::span<const Index> indices)
 }
 
 template <typename Index>
-bool Run::observe(std::span<const Index> indices, double mean_loss) {
-  check_observation(indices.size(), LossKind::mean_loss);
+bool Run::observe(std::span<const Index> indices, double mean_loss, std::span<const float> norms) {
+  check_batch(indices.size(), false, !norms.empty());
   const auto kept = kept_samples(indices);
-  if (!log_) return apply({.indices = kept, .mean_loss = kept_mean(mean_loss)});
+  if (!log_) {
+    return apply({.indices = kept, .mean_loss = kept_mean(mean_loss), .norms = norms});
+  }
   const auto loss = static_cast<float>(mean_loss);
-  log_->add_other(position_, kept, std::span(&loss, 1));
+  log_->add_other(position_, kept, std::span(&loss, 1), logged_norms(norms));
   return true;
 }
 
 template <typename Index>
-bool Run::observe(std::span<const Index> indices, std::span<const float> losses) {
-  check_observation(indices.size(), LossKind::sample_losses);
+bool Run::observe(std::span<const Index> indices, std::span<const float> losses,
+                  std::span<const float> norms) {
+  check_batch(indices.size(), true, !norms.empty());
   if (losses.size() != indices.size()) {
     throw std::invalid_argument(concat("Pruner: losses must be as many as indices (",
                                        indices.size(), "), got ", losses.size()));
   }
   const auto kept = kept_samples(indices);
-  if (!log_) return apply_losses(kept, losses, false);
-  log_->add_other(position_, kept, losses);
+  if (!log_) return apply_losses(kept, losses, norms, false);
+  log_->add_other(position_, kept, losses, logged_norms(norms));
   return true;
 }
 
-template bool Run::observe(std::span<const SampleIndex>, double);
-template bool Run::observe(std::span<const SampleIndex>, std::span<const float>);
-template bool Run::observe(std::span<const std::uint32_t>, double);
-template bool Run::observe(std::span<const std::uint32_t>, std::span<const float>);
+template bool Run::observe(std::span<const SampleIndex>, double, std::span<const float>);
+template bool Run::observe(std::span<const SampleIndex>, std::span<const float>,
+                           std::span<const float>);
+template bool Run::observe(std::span<const std::uint32_t>, double, std::span<const float>);
+template bool Run::observe(std::span<const std::uint32_t>, std::span<const float>,
+                           std::span<const float>);
 
 void Run::set_position(std::size_t position) {
   const std::size_t size = plan_ ? plan_->size() : 0;
@@ -257,6 +283,7 @@ void Run::record(const std::filesystem::path& folder, RecorderOptions options) {
     recorder->rewind(num_steps());
     recorder_ = std::move(recorder);
   });
+  is_recorded_ = true;
 }
 
 Run::WholeState Run::whole_state(bool) {
@@ -355,8 +382,8 @@ std::unique_ptr<Run> make_run(RunParts parts) {
   require(parts.scorer->num_samples() == num_kept, "Pruner", "scorer's num_samples",
           concat("num_samples (", num_kept, ")"), parts.scorer->num_samples());
   if (!parts.communicator) return make_one_process(std::move(parts));
-  return options.layout == Layout::replicated ? make_replicated(std::move(parts))
-                                              : make_sharded(std::move(parts));
+  return options.layout == Layout::sharded ? make_sharded(std::move(parts))
+                                           : make_replicated(std::move(parts));
 }
 
 std::uint64_t part_begin(std::uint64_t num_samples, std::size_t num_ranks, std::size_t rank) {

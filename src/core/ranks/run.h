@@ -48,12 +48,15 @@ class Run {
 
   void check_observation(std::size_t count, LossKind kind) const;
 
-  bool observe(std::size_t begin, std::size_t count, double mean_loss);
-  bool observe(std::size_t begin, std::span<const float> losses);
+  // Norms: one per sample of the batch, or empty where they are not known.
+  bool observe(std::size_t begin, std::size_t count, double mean_loss,
+               std::span<const float> norms = {});
+  bool observe(std::size_t begin, std::span<const float> losses, std::span<const float> norms = {});
   template <typename Index>
-  bool observe(std::span<const Index> indices, double mean_loss);
+  bool observe(std::span<const Index> indices, double mean_loss, std::span<const float> norms = {});
   template <typename Index>
-  bool observe(std::span<const Index> indices, std::span<const float> losses);
+  bool observe(std::span<const Index> indices, std::span<const float> losses,
+               std::span<const float> norms = {});
 
   std::size_t position() const { return position_; }
   void set_position(std::size_t position);
@@ -111,7 +114,7 @@ class Run {
   bool apply(const Observation& observation);
   // With one loss per sample; losses of samples that only fill up follow, and are left out.
   bool apply_losses(std::span<const std::uint32_t> indices, std::span<const float> losses,
-                    bool distinct);
+                    std::span<const float> norms, bool distinct);
   // The samples of a batch of a plan that are scored, so without padding; valid until the next
   // call.
   std::span<const std::uint32_t> scored_samples(const EpochPlan& plan, std::size_t begin,
@@ -138,6 +141,7 @@ class Run {
   std::uint64_t num_samples_planned_ = 0;
   std::optional<LossLog> log_;  // replicated: losses that wait for exchange()
   std::unique_ptr<Recorder> recorder_;
+  bool is_recorded_ = false;  // by some rank
   std::vector<std::byte> attachment_;
 
  private:
@@ -145,6 +149,12 @@ class Run {
                                                 std::size_t count);
   void check_epoch(std::uint64_t epoch) const;
   const EpochPlan& batch_plan(std::size_t begin, std::size_t count) const;
+  void check_batch(std::size_t count, bool has_losses, bool has_norms) const;
+  // Norms that nobody reads are not sent to other ranks.
+  std::span<const float> logged_norms(std::span<const float> norms) const {
+    const bool is_read = is_recorded_ || scorer_->needs() == LossKind::output_gradients;
+    return is_read ? norms : std::span<const float>{};
+  }
   // The mean as this layout keeps it.
   double kept_mean(double mean_loss) const {
     return communicator_ ? static_cast<double>(static_cast<float>(mean_loss)) : mean_loss;

@@ -5,6 +5,9 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <limits>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -22,12 +25,17 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kFormat = "tamis-record";
 constexpr std::uint64_t kFormatVersion = 1;
+constexpr std::string_view kSamples = "samples.safetensors";
 constexpr std::string_view kShardPrefix = "steps-";
 constexpr std::string_view kTruthPrefix = "losses-epoch";
 constexpr std::string_view kSuffix = ".safetensors";
 
 template <typename T>
 constexpr std::string_view kType = std::is_same_v<T, float> ? "F32" : "U32";
+
+std::size_t sum_of(const std::vector<std::uint32_t>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::size_t{0});
+}
 
 template <typename T>
 Tensor tensor_of(std::string_view name, const std::vector<T>& values) {
@@ -60,6 +68,7 @@ class RecordFile {
     reader_.verify_data();
   }
 
+  bool has(std::string_view name) const { return reader_.find_tensor(name) != nullptr; }
   std::uint64_t number(std::string_view key) const { return read_integer(reader_, key); }
 
   template <typename T>
@@ -89,40 +98,59 @@ std::string numbered(std::string_view prefix, std::uint64_t number) {
   return concat(prefix, digits.data(), kSuffix);
 }
 
+// The number in such a name; nothing if it is not one.
+std::optional<std::uint64_t> number_in(std::string_view name, std::string_view prefix) {
+  std::uint64_t number = 0;
+  if (!name.starts_with(prefix)) return std::nullopt;
+  std::from_chars(name.data() + prefix.size(), name.data() + name.size(), number);
+  return name == numbered(prefix, number) ? std::optional(number) : std::nullopt;
+}
+
 // The numbers in the names of such files, ascending.
 std::vector<std::uint64_t> numbers_of(const fs::path& folder, std::string_view prefix) {
   std::vector<std::uint64_t> numbers;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix) || !name.ends_with(kSuffix)) continue;
-    std::uint64_t number = 0;
-    const char* const end = name.data() + name.size() - kSuffix.size();
-    const auto [stop, error] = std::from_chars(name.data() + prefix.size(), end, number);
-    if (error == std::errc{} && stop == end) numbers.push_back(number);
+    const auto number = number_in(entry.path().filename().native(), prefix);
+    if (number) numbers.push_back(*number);
   }
   std::sort(numbers.begin(), numbers.end());
   return numbers;
 }
 
+bool is_record_file(std::string_view name) {
+  return name == kSamples || number_in(name, kShardPrefix) || number_in(name, kTruthPrefix);
+}
+
+bool is_unfinished(std::string_view name) { return is_record_file(target_of_temporary(name)); }
+
+void remove_files(const fs::path& folder, bool (*is_meant)(std::string_view name)) {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (is_meant(entry.path().filename().native())) paths.push_back(entry.path());
+  }
+  for (const fs::path& path : paths) fs::remove(path);
+}
+
 }  // namespace
 
 std::size_t RecordShard::num_bytes() const {
-  return sizeof(std::uint32_t) * (epochs.size() + batch_sizes.size() + mean_losses.size() +
-                                  indices.size() + own_losses.size());
+  return sizeof(std::uint32_t) *
+         (epochs.size() + batch_sizes.size() + mean_losses.size() + indices.size() +
+          own_losses.size() + num_norms.size() + norms.size());
 }
 
 void RecordShard::truncate(std::uint64_t count, const std::vector<bool>& is_recorded) {
   epochs.resize(count);
   batch_sizes.resize(count);
   mean_losses.resize(count);
-  std::size_t num_indices = 0;
-  for (const std::uint32_t size : batch_sizes) num_indices += size;
-  indices.resize(num_indices);
+  indices.resize(sum_of(batch_sizes));
   own_losses.resize(static_cast<std::size_t>(std::count_if(
       indices.begin(), indices.end(), [&](std::uint32_t index) { return is_recorded[index]; })));
+  num_norms.resize(std::min<std::size_t>(num_norms.size(), count));
+  norms.resize(sum_of(num_norms));
 }
 
-fs::path samples_path(const fs::path& folder) { return folder / "samples.safetensors"; }
+fs::path samples_path(const fs::path& folder) { return folder / kSamples; }
 
 fs::path shard_path(const fs::path& folder, std::size_t number) {
   return folder / numbered(kShardPrefix, number);
@@ -144,6 +172,8 @@ RecordSamples read_samples(const fs::path& folder) {
   RecordSamples samples{.num_samples = file.number("num_samples"),
                         .shard_bytes = file.number("shard_bytes"),
                         .samples = file.values<std::uint32_t>("samples")};
+  file.require(samples.num_samples <= std::numeric_limits<std::uint32_t>::max(),
+               "field num_samples must be below 2^32");
   const auto& all = samples.samples;
   file.require(!all.empty() && all.back() < samples.num_samples &&
                    std::adjacent_find(all.begin(), all.end(), std::greater_equal<>()) == all.end(),
@@ -152,10 +182,16 @@ RecordSamples read_samples(const fs::path& folder) {
 }
 
 void write_shard(const fs::path& folder, std::size_t number, const RecordShard& shard) {
+  std::vector<Tensor> tensors = {
+      tensor_of("epochs", shard.epochs), tensor_of("batch_sizes", shard.batch_sizes),
+      tensor_of("mean_losses", shard.mean_losses), tensor_of("indices", shard.indices),
+      tensor_of("own_losses", shard.own_losses)};
+  if (!shard.norms.empty()) {
+    tensors.push_back(tensor_of("num_norms", shard.num_norms));
+    tensors.push_back(tensor_of("norms", shard.norms));
+  }
   write(shard_path(folder, number), {{"first_step", std::to_string(shard.first_step)}},
-        {tensor_of("epochs", shard.epochs), tensor_of("batch_sizes", shard.batch_sizes),
-         tensor_of("mean_losses", shard.mean_losses), tensor_of("indices", shard.indices),
-         tensor_of("own_losses", shard.own_losses)});
+        std::move(tensors));
 }
 
 RecordShard read_shard(const fs::path& folder, std::size_t number,
@@ -167,17 +203,25 @@ RecordShard read_shard(const fs::path& folder, std::size_t number,
                     .mean_losses = file.values<float>("mean_losses"),
                     .indices = file.values<std::uint32_t>("indices"),
                     .own_losses = file.values<float>("own_losses")};
-  std::uint64_t num_indices = 0;
-  for (const std::uint32_t size : shard.batch_sizes) num_indices += size;
+  if (file.has("norms")) {
+    shard.num_norms = file.values<std::uint32_t>("num_norms");
+    shard.norms = file.values<float>("norms");
+    bool fits = shard.num_norms.size() == shard.num_steps();
+    for (std::size_t k = 0; fits && k < shard.num_steps(); ++k) {
+      fits = shard.num_norms[k] == 0 || shard.num_norms[k] >= shard.batch_sizes[k];
+    }
+    file.require(fits && shard.norms.size() == sum_of(shard.num_norms),
+                 "its norms do not fit its batches");
+  }
   std::size_t num_own = 0;
   for (const std::uint32_t index : shard.indices) {
     file.require(index < is_recorded.size(), "an index is beyond the data set");
     if (is_recorded[index]) ++num_own;
   }
-  file.require(shard.epochs.size() == shard.num_steps() &&
-                   shard.mean_losses.size() == shard.num_steps() &&
-                   shard.indices.size() == num_indices && shard.own_losses.size() == num_own,
-               "its tensors do not fit each other");
+  file.require(
+      shard.epochs.size() == shard.num_steps() && shard.mean_losses.size() == shard.num_steps() &&
+          shard.indices.size() == sum_of(shard.batch_sizes) && shard.own_losses.size() == num_own,
+      "its tensors do not fit each other");
   return shard;
 }
 
@@ -210,11 +254,11 @@ std::vector<std::uint64_t> true_loss_epochs(const fs::path& folder) {
   return numbers_of(folder, kTruthPrefix);
 }
 
-void remove_unfinished(const fs::path& folder) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    const std::string name = entry.path().filename().string();
-    if (name.find(concat(kSuffix, ".tmp-")) != std::string::npos) fs::remove(entry.path());
-  }
+void remove_unfinished(const fs::path& folder) { remove_files(folder, is_unfinished); }
+
+void remove_record_files(const fs::path& folder) {
+  remove_files(folder, is_unfinished);
+  remove_files(folder, is_record_file);
 }
 
 std::vector<bool> mark_samples(const RecordSamples& samples) {

@@ -19,6 +19,10 @@ struct RecordShard {
   std::vector<float> mean_losses;
   std::vector<std::uint32_t> indices;  // of all batches, one after the other
   std::vector<float> own_losses;       // one per index of a recorded sample, in that order
+  // Norms of all rows of the batches that were watched: of all samples, because their mean cannot
+  // be known for every power from those of a few. Both empty if no batch was watched.
+  std::vector<std::uint32_t> num_norms = {};  // of each step; 0: not watched
+  std::vector<float> norms = {};
 
   std::uint64_t num_steps() const { return batch_sizes.size(); }
   std::size_t num_bytes() const;
@@ -54,6 +58,8 @@ std::vector<std::uint64_t> true_loss_epochs(const std::filesystem::path& folder)
 
 // Removes what a process that was killed had begun to write.
 void remove_unfinished(const std::filesystem::path& folder);
+// Removes all files that the functions above write, and no others.
+void remove_record_files(const std::filesystem::path& folder);
 
 // One bit per sample of the data set.
 std::vector<bool> mark_samples(const RecordSamples& samples);

@@ -103,13 +103,21 @@ bool Recorder::exists(const fs::path& folder) {
   return fs::is_regular_file(detail::samples_path(folder));
 }
 
+void Recorder::remove(const fs::path& folder) {
+  if (!fs::is_directory(fs::symlink_status(folder))) return;
+  detail::remove_record_files(folder);
+  if (fs::is_empty(folder)) fs::remove(folder);
+}
+
 std::uint64_t Recorder::num_steps() const { return shard_->first_step + shard_->num_steps(); }
 
 void Recorder::record(std::uint64_t epoch, std::span<const std::uint32_t> indices, double mean_loss,
-                      std::span<const float> losses) {
+                      std::span<const float> losses, std::span<const float> norms) {
   require(!indices.empty(), "Recorder", "indices of a batch", "at least one", 0);
   require(losses.empty() || losses.size() == indices.size(), "Recorder", "losses",
           concat("none or as many as indices (", indices.size(), ")"), losses.size());
+  require(norms.empty() || norms.size() >= indices.size(), "Recorder", "norms",
+          concat("none or at least as many as indices (", indices.size(), ")"), norms.size());
   require(epoch <= std::numeric_limits<std::uint32_t>::max(), "Recorder", "epoch", "below 2^32",
           epoch);
   for (const std::uint32_t index : indices) {
@@ -126,6 +134,13 @@ void Recorder::record(std::uint64_t epoch, std::span<const std::uint32_t> indice
     if (!is_recorded_[indices[k]]) continue;
     shard.own_losses.push_back(losses.empty() ? std::numeric_limits<float>::quiet_NaN()
                                               : losses[k]);
+  }
+  if (!norms.empty()) {
+    shard.num_norms.resize(shard.num_steps());  // 0 for the steps before
+    shard.num_norms.back() = static_cast<std::uint32_t>(norms.size());
+    shard.norms.insert(shard.norms.end(), norms.begin(), norms.end());
+  } else if (!shard.num_norms.empty()) {
+    shard.num_norms.push_back(0);
   }
   is_written_ = false;
   if (shard.num_bytes() < shard_bytes_) return;

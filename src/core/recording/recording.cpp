@@ -16,14 +16,10 @@ namespace {
 
 constexpr const char* kInRun = "record";
 
-// Place of every recorded sample, for all samples of the data set.
-std::vector<std::uint32_t> places_of(std::span<const std::uint32_t> samples,
-                                     std::size_t num_samples) {
-  std::vector<std::uint32_t> places(num_samples);
-  for (std::size_t k = 0; k < samples.size(); ++k) {
-    places[samples[k]] = static_cast<std::uint32_t>(k);
-  }
-  return places;
+// Place of a recorded sample. A table for all samples of the data set would trust their number.
+std::uint32_t place_of(std::span<const std::uint32_t> samples, std::uint32_t sample) {
+  return static_cast<std::uint32_t>(std::lower_bound(samples.begin(), samples.end(), sample) -
+                                    samples.begin());
 }
 
 }  // namespace
@@ -45,7 +41,6 @@ Recording::Recording(const fs::path& folder)
 void Recording::read(const std::function<void(const RecordedStep&)>& visit) const {
   const std::vector<bool> is_recorded =
       detail::mark_samples({.num_samples = num_samples_, .samples = samples_});
-  const std::vector<std::uint32_t> place_of = places_of(samples_, num_samples_);
   std::vector<std::uint32_t> places;
   std::uint64_t step = 0;
   const std::size_t num_shards = detail::count_shards(folder_);
@@ -57,18 +52,22 @@ void Recording::read(const std::function<void(const RecordedStep&)>& visit) cons
     }
     std::span<const std::uint32_t> indices(shard.indices);
     std::span<const float> losses(shard.own_losses);
+    std::span<const float> norms(shard.norms);
     for (std::size_t k = 0; k < shard.num_steps(); ++k, ++step) {
       const auto batch = indices.first(shard.batch_sizes[k]);
       places.clear();
       for (const std::uint32_t index : batch) {
-        if (is_recorded[index]) places.push_back(place_of[index]);
+        if (is_recorded[index]) places.push_back(place_of(samples_, index));
       }
+      const std::size_t num_norms = shard.num_norms.empty() ? 0 : shard.num_norms[k];
       visit({.step = step,
              .epoch = shard.epochs[k],
              .mean_loss = shard.mean_losses[k],
              .indices = batch,
              .places = places,
-             .losses = losses.first(places.size())});
+             .losses = losses.first(places.size()),
+             .norms = norms.first(num_norms)});
+      norms = norms.subspan(num_norms);
       indices = indices.subspan(batch.size());
       losses = losses.subspan(places.size());
     }

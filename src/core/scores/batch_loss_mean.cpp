@@ -1,18 +1,18 @@
-#include "tamis/scores/batch_loss_mean.h"
+#include <limits>
 
 #include "core/scores/score_array.h"
+#include "core/scores/scores.h"
 
-namespace tamis {
+namespace tamis::detail {
 
 namespace {
 
-class BatchLossMean final : public Scorer {
+constexpr std::uint32_t kFull = std::numeric_limits<std::uint32_t>::max();
+
+class BatchLossMean final : public FloatScorer {
  public:
   explicit BatchLossMean(std::size_t num_samples)
-      : scores_(num_samples, kUnscored), visits_(num_samples, 0) {}
-
-  Spec spec() const override { return {"batch-loss-mean"}; }
-  std::size_t num_samples() const override { return scores_.size(); }
+      : FloatScorer("batch-loss-mean", {}, num_samples), visits_(num_samples, 0) {}
 
   bool observe(const Observation& observation) override {
     const double loss = observation.mean_loss;
@@ -22,21 +22,21 @@ class BatchLossMean final : public Scorer {
     const double excess = loss / mean_loss_ - 1.0;
     // First the counts, so that an index that stands twice counts one visit.
     if (counts_.size() < observation.indices.size()) counts_.resize(observation.indices.size());
-    detail::apply_once(observation, visits_, visits_scratch_,
-                       [&](std::uint32_t old, std::size_t k) { return counts_[k] = old + 1; });
-    detail::apply_once(observation, scores_, scratch_, [&](float old, std::size_t k) {
+    apply_once(observation, visits_, visits_scratch_, [&](std::uint32_t old, std::size_t k) {
+      // Full counts stay: the next one would be 0.
+      return counts_[k] = old + static_cast<std::uint32_t>(old != kFull);
+    });
+    apply(observation, [&](float old, std::size_t k) {
       const double before = old == old ? static_cast<double>(old) : 0.0;
       return static_cast<float>(before + (excess - before) / counts_[k]);
     });
     return true;
   }
 
-  std::span<const float> scores(Array<float>&) const override {
-    return {scores_.data(), scores_.size()};
-  }
   std::vector<ScorerArray> arrays() override {
-    return {detail::saved_array("scores", "F32", scores_),
-            detail::saved_array("visits", "U32", visits_)};
+    auto arrays = FloatScorer::arrays();
+    arrays.push_back(saved_array("visits", "U32", visits_));
+    return arrays;
   }
   OptionMap numbers() const override {
     return {{"mean_loss", mean_loss_}, {"num_observations", num_observations_}};
@@ -44,6 +44,9 @@ class BatchLossMean final : public Scorer {
   void set_numbers(const OptionMap& numbers) override {
     mean_loss_ = numbers.at("mean_loss");
     num_observations_ = numbers.at("num_observations");
+  }
+  bool is_possible(const OptionMap& numbers) const override {
+    return is_mean_of(numbers.at("mean_loss"), numbers.at("num_observations"));
   }
   // The mean of all losses that any rank has seen; what was there before counts once.
   OptionMap agree(const OptionMap& before, std::span<const OptionMap> after) const override {
@@ -60,19 +63,17 @@ class BatchLossMean final : public Scorer {
   }
 
  private:
-  Array<float> scores_;
   Array<std::uint32_t> visits_;
   double mean_loss_ = 0.0;
   double num_observations_ = 0.0;
-  std::vector<float> scratch_;
   std::vector<std::uint32_t> visits_scratch_;
   std::vector<std::uint32_t> counts_;
 };
 
 }  // namespace
 
-std::unique_ptr<Scorer> make_batch_loss_mean(std::size_t num_samples) {
+std::unique_ptr<Scorer> make_batch_loss_mean(std::size_t num_samples, const OptionMap&) {
   return std::make_unique<BatchLossMean>(num_samples);
 }
 
-}  // namespace tamis
+}  // namespace tamis::detail

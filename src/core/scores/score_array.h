@@ -1,11 +1,14 @@
-// One float per sample, NaN until the sample is first observed.
+// What the built-in scores share: one entry per sample, updated batch by batch.
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tamis/array.h"
@@ -17,6 +20,12 @@ namespace tamis::detail {
 template <typename T>
 ScorerArray saved_array(std::string_view name, std::string_view dtype, Array<T>& values) {
   return {name, dtype, std::as_writable_bytes(std::span<T>(values.data(), values.size()))};
+}
+
+// True if `mean` can be the mean of `count` positive losses; 0 of none.
+inline bool is_mean_of(double mean, double count) {
+  const bool is_count = count >= 0.0 && count <= 0x1p53 && count == std::floor(count);
+  return is_count && (count == 0.0 ? mean == 0.0 : mean > 0.0 && std::isfinite(mean));
 }
 
 // Replaces values[i] by update(values[i], k) for i = observation.indices[k]. Unless the indices are
@@ -53,5 +62,47 @@ void apply_once(const Observation& observation, Array<T>& values, std::vector<T>
   for (std::size_t k = 0; k < n; ++k) fresh[k] = update(all[indices[k]], k);
   for (std::size_t k = 0; k < n; ++k) all[indices[k]] = fresh[k];
 }
+
+// A score that keeps one entry of type T for each sample and saves them under `array_name`.
+template <typename T>
+class ArrayScorer : public Scorer {
+ public:
+  ArrayScorer(std::string name, OptionMap options, std::size_t num_samples,
+              std::string_view array_name, T unseen)
+      : spec_{std::move(name), std::move(options)},
+        array_name_(array_name),
+        values_(num_samples, unseen) {}
+
+  Spec spec() const override { return spec_; }
+  std::size_t num_samples() const override { return values_.size(); }
+  std::vector<ScorerArray> arrays() override { return {saved_array(array_name_, "F32", values_)}; }
+
+ protected:
+  double option(std::string_view name) const { return spec_.options.find(name)->second; }
+  template <typename Update>
+  void apply(const Observation& observation, Update update) {
+    apply_once(observation, values_, scratch_, update);
+  }
+  Array<T>& values() { return values_; }
+  const Array<T>& values() const { return values_; }
+  std::vector<T>& scratch() { return scratch_; }
+
+ private:
+  Spec spec_;
+  std::string_view array_name_;
+  Array<T> values_;
+  std::vector<T> scratch_;
+};
+
+// One whose entries are the scores themselves.
+class FloatScorer : public ArrayScorer<float> {
+ public:
+  FloatScorer(std::string name, OptionMap options, std::size_t num_samples)
+      : ArrayScorer(std::move(name), std::move(options), num_samples, "scores", kUnscored) {}
+
+  std::span<const float> scores(Array<float>&) const override {
+    return {values().data(), values().size()};
+  }
+};
 
 }  // namespace tamis::detail

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
 #include <system_error>
@@ -31,11 +32,16 @@ std::optional<Number> parse(std::string_view text) {
 }
 
 template <typename Number>
-Number read_number(const SafetensorsReader& file, std::string_view key, std::string_view kind) {
-  const std::string& text = read_text(file, key);
+Number to_number(const SafetensorsReader& file, std::string_view key, std::string_view text,
+                 std::string_view kind) {
   const std::optional<Number> value = parse<Number>(text);
   if (!value) file.fail(concat("field ", key, " must be ", kind, ", got ", text));
   return *value;
+}
+
+template <typename Number>
+Number read_number(const SafetensorsReader& file, std::string_view key, std::string_view kind) {
+  return to_number<Number>(file, key, read_text(file, key), kind);
 }
 
 void write_spec(std::string_view kind, std::string_view prefix, const Spec& spec, Metadata& out) {
@@ -54,6 +60,8 @@ std::string groups_to_text(const std::vector<ScoreGroup>& groups) {
 }
 
 std::vector<ScoreGroup> groups_from_text(const SafetensorsReader& file, std::string_view text) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::string_view whole = text;
   std::vector<ScoreGroup> groups;
   while (!text.empty()) {
     std::array<double, 4> fields{};
@@ -65,9 +73,18 @@ std::vector<ScoreGroup> groups_from_text(const SafetensorsReader& file, std::str
       fields[i] = *value;
       text.remove_prefix(length + 1);
     }
+    const auto low = static_cast<float>(fields[1]);
+    const auto high = static_cast<float>(fields[2]);
+    // The comparisons are false for NaN.
+    const bool is_size = fields[0] >= 1.0 && fields[0] <= 0x1p53;
+    if (!is_size || !std::isfinite(low) || !(low <= high && high < kInfinity) ||
+        !std::isfinite(fields[3])) {
+      file.fail(concat("field report.groups must be groups of at least one sample with finite ",
+                       "scores, got ", whole));
+    }
     groups.push_back({.size = static_cast<std::size_t>(fields[0]),
-                      .low = static_cast<float>(fields[1]),
-                      .high = static_cast<float>(fields[2]),
+                      .low = low,
+                      .high = high,
                       .center = fields[3]});
   }
   return groups;
@@ -169,7 +186,8 @@ double read_real(const SafetensorsReader& file, std::string_view key) {
 OptionMap read_numbers(const SafetensorsReader& file, std::string_view prefix) {
   OptionMap numbers;
   for (const auto& [key, text] : file.metadata()) {
-    if (key.starts_with(prefix)) numbers.emplace(key.substr(prefix.size()), read_real(file, key));
+    if (!key.starts_with(prefix)) continue;
+    numbers.emplace(key.substr(prefix.size()), to_number<double>(file, key, text, "a number"));
   }
   return numbers;
 }

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
 #include "base/check.h"
 #include "base/former_name.h"
 #include "core/state/state_fields.h"
+#include "tamis/registry.h"
 
 namespace tamis::detail {
 
@@ -43,6 +45,38 @@ Bitmap read_bitmap(const SafetensorsReader& file, const Tensor& tensor, std::siz
     file.fail(concat("tensor ", tensor.name, " has bits past the last sample"));
   }
   return bitmap;
+}
+
+// An empty bitmap has no bit set.
+bool is_subset(const Bitmap& part, const Bitmap& whole) {
+  const std::span<const std::uint64_t> bits = part.words();
+  for (std::size_t w = 0; w < bits.size(); ++w) {
+    if ((bits[w] & ~whole.words()[w]) != 0) return false;
+  }
+  return true;
+}
+
+// The bytes need not be aligned.
+bool is_infinite(std::span<const std::byte> floats, std::size_t i) {
+  std::uint32_t bits = 0;
+  std::memcpy(&bits, floats.data() + i * sizeof bits, sizeof bits);
+  return (bits & 0x7FFFFFFFU) == 0x7F800000U;
+}
+
+// Position of the first number that no score can have; the size if there is none. Block by block:
+// compilers do not vectorize a loop that may end early.
+std::size_t find_infinite(std::span<const std::byte> floats) {
+  constexpr std::size_t kBlock = 4096;
+  const std::size_t count = floats.size() / sizeof(float);
+  for (std::size_t begin = 0; begin < count; begin += kBlock) {
+    const std::size_t end = std::min(count, begin + kBlock);
+    std::uint32_t num_infinite = 0;
+    for (std::size_t i = begin; i < end; ++i) num_infinite += is_infinite(floats, i) ? 1U : 0U;
+    if (num_infinite == 0) continue;
+    while (!is_infinite(floats, begin)) ++begin;
+    return begin;
+  }
+  return count;
 }
 
 // One row per sample.
@@ -115,7 +149,14 @@ std::optional<EpochPlan> read_plan(const SafetensorsReader& file, const PrunerOp
   if (const Tensor* rescaled = file.find_tensor(kRescaled)) {
     selection.rescaled = read_bitmap(file, *rescaled, options.num_samples);
   }
+  if (!is_subset(selection.rescaled, selection.kept)) {
+    file.fail(concat("tensor ", kRescaled, " has samples that are not in ", kKept));
+  }
   selection.rescale = static_cast<float>(read_real(file, "rescale"));
+  if (!(selection.rescale > 0.0F && selection.rescale < std::numeric_limits<float>::infinity())) {
+    file.fail(
+        concat("field rescale must be a finite number above 0, got ", read_text(file, "rescale")));
+  }
   selection.report = read_report(file);
   const bool pruning = read_integer(file, "pruning") != 0;
   return EpochPlan(std::move(selection), options.seed, epoch, pruning,
@@ -170,10 +211,25 @@ void verify_state(SafetensorsReader& file, const PrunerOptions& options) {
   check_same_labels(file, options);
 }
 
+namespace {
+
+// Throws unless the file has the arrays of the score, with one row per sample.
+void check_arrays(const SafetensorsReader& file, const PrunerOptions& options) {
+  std::unique_ptr<Scorer> one;
+  try {
+    one = make_scorer(options.score.value(), 1);
+  } catch (const std::invalid_argument& error) {
+    file.fail(concat("its options cannot be used here: ", error.what()));
+  }
+  check_score(file, options, read_numbers(file, kNumberPrefix), *one);
+}
+
+}  // namespace
+
 PrunerOptions verify_and_read_options(SafetensorsReader& file) {
   file.verify_data();
   PrunerOptions options = read_options(file);
-  // Before memory is taken for this many samples.
+  // Before memory is taken for this many samples: the file has the bytes of all their rows.
   for (const Tensor& tensor : file.tensors()) {
     const bool has_rows =
         tensor.name != kKept && tensor.name != kRescaled && !tensor.name.starts_with(kAttachment);
@@ -181,6 +237,7 @@ PrunerOptions verify_and_read_options(SafetensorsReader& file) {
       file.fail(concat("tensor ", tensor.name, " must have ", options.num_samples, " rows"));
     }
   }
+  check_arrays(file, options);
   options.labels = read_labels(file, options.num_samples);
   return options;
 }
@@ -197,6 +254,11 @@ RunState read_state(const SafetensorsReader& file, const PrunerOptions& options,
                  .num_samples_planned = read_integer(file, "num_samples_planned"),
                  .plan = read_plan(file, options),
                  .num_position_ranks = read_count("num_position_ranks")};
+  if (state.num_samples_planned / options.num_samples > state.num_epochs_started) {
+    file.fail(concat("field num_samples_planned must be at most ", options.num_samples,
+                     " for each of the ", state.num_epochs_started, " epochs, got ",
+                     state.num_samples_planned));
+  }
   if (state.plan) {
     state.position = static_cast<std::size_t>(read_integer(file, "position"));
     if (state.position > state.plan->size()) {
@@ -227,9 +289,19 @@ void check_score(const SafetensorsReader& file, const PrunerOptions& options,
       file.fail(concat("tensor ", array.name, " must be ", array.dtype, " of ", size,
                        " bytes, got ", tensor->dtype, " of ", tensor->bytes.size()));
     }
+    if (array.dtype != "F32") continue;
+    const std::size_t infinite = find_infinite(tensor->bytes);
+    if (infinite * sizeof(float) < size) {
+      file.fail(concat("tensor ", array.name, " must hold finite numbers or NaN, got an infinite ",
+                       "one at ", infinite));
+    }
   }
   for (const auto& [name, value] : scorer.numbers()) {
     if (!numbers.contains(name)) file.fail(concat("field ", kNumberPrefix, name, " is missing"));
+  }
+  if (!scorer.is_possible(numbers)) {
+    file.fail(concat("fields ", kNumberPrefix, "*: score ", scorer.spec().name,
+                     " can never have come to these numbers"));
   }
 }
 

@@ -1,5 +1,6 @@
 // analysis.json.
 #include "program/analyze/analyzed_run.h"
+#include "program/analyze/score_replay.h"
 #include "runs/spec_json.h"
 
 namespace tamis::program {
@@ -68,7 +69,7 @@ ordered_json fidelity_json(const std::vector<ScoreFidelity>& scores) {
   ordered_json all = ordered_json::array();
   for (const ScoreFidelity& score : scores) {
     ordered_json one = runs::spec_to_json(score.score);
-    one["sees"] = score.uses_sample_losses ? "per-sample losses" : "batch losses";
+    one["sees"] = to_text(score.sees);
     ordered_json spearman = ordered_json::array();
     ordered_json pearson = ordered_json::array();
     ordered_json overlap = ordered_json::array();

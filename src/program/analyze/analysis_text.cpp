@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "program/analyze/analyzed_run.h"
+#include "program/analyze/score_replay.h"
 #include "program/shared/spec_flags.h"
 #include "program/shared/table.h"
 #include "tamis/method.h"
@@ -113,7 +114,7 @@ std::string fidelity_text(const Fidelity& fidelity) {
   rows.front().push_back(fmt::format("top {:.0f} %", 100.0 * kTopShare));
   for (const ScoreFidelity& score : fidelity.scores) {
     auto& row = rows.emplace_back();
-    row = {score.score.name, score.uses_sample_losses ? "per-sample losses" : "batch losses"};
+    row = {score.score.name, std::string(to_text(score.sees))};
     for (const std::size_t k : shown) row.push_back(decimals(score.epochs[k].spearman));
     row.push_back(decimals(score.epochs.back().pearson));
     row.push_back(percent(score.epochs.back().top_overlap));

@@ -50,15 +50,24 @@ void add_analyze(CLI::App& program) {
               throw UsageError(fmt::format("--alpha must be in [0, 1), got {}", text));
             }
           },
-          "of the batch loss score that is taken apart (default: the run's own, else 0.7)")
+          "alpha of the batch loss score to analyze (default: the run's own, else 0.7)")
       ->type_name("NUMBER");
   command
-      .add_option("--sample", arguments->options.sample,
-                  "of the time series (default: one whose loss is the median)")
+      .add_option_function<std::string>(
+          "--sample",
+          [arguments](const std::string& text) {
+            arguments->options.sample = parse_count(text);
+            if (!arguments->options.sample) {
+              throw UsageError(
+                  fmt::format("--sample must be a whole number of at least 0, got {}", text));
+            }
+          },
+          "sample whose time series is shown (default: the one with the median loss)")
       ->type_name("INDEX");
-  command.add_option("--out", arguments->out, "the results as JSON (default: RUN/analysis.json)")
-      ->type_name("FILE");
-  command.add_flag("--json", arguments->json, "print them as JSON instead of tables");
+  add_path(command, "--out", arguments->out,
+           "JSON file for the results (default: RUN/analysis.json)")
+      .type_name("FILE");
+  command.add_flag("--json", arguments->json, "print the results as JSON, not as tables");
   command.footer(
       "Needs a run that was recorded: tamis train --record, or record() of a handler in C++ or\n"
       "Python. Shows the spectra of a sample's loss and of the noise of its batches, the\n"

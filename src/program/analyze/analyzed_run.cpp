@@ -10,7 +10,6 @@
 #include "runs/run.h"
 #include "tamis/pruner.h"
 #include "tamis/registry.h"
-#include "tamis/scores/batch_loss.h"
 
 namespace tamis::program {
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "program/analyze/score_replay.h"
 #include "program/analyze/signal_analysis.h"
@@ -47,15 +48,15 @@ Agreement agreement(const std::vector<float>& scores, const std::vector<float>& 
               scores.begin(), scores.end(), [](float score) { return !std::isnan(score); }))};
 }
 
-struct Replayed {
+struct ReplayedScore {
   ScoreReplay replay;
   ScoreFidelity fidelity;
 };
 
-Replayed make_replayed(const Spec& score, const Recording& recording) {
-  return {
-      ScoreReplay(score, recording),
-      {.score = make_scorer(score, 1)->spec(), .uses_sample_losses = uses_sample_losses(score)}};
+ReplayedScore make_replayed_score(const Spec& score, const Recording& recording) {
+  ScoreReplay replay(score, recording);
+  ScoreFidelity fidelity{.score = replay.scorer().spec(), .sees = replay.sees()};
+  return {std::move(replay), std::move(fidelity)};
 }
 
 // What the scores are compared with, in the order of the steps.
@@ -86,13 +87,13 @@ Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visi
   Fidelity result;
   const std::vector<TrueLosses> truths = find_truths(recording, visits, result.is_measured);
   for (const TrueLosses& truth : truths) result.epochs.push_back(truth.epoch);
-  std::vector<Replayed> all;
+  std::vector<ReplayedScore> all;
   for (const ScorerInfo& info : registered_scorers()) {
-    all.push_back(make_replayed({std::string(info.name)}, recording));
+    all.push_back(make_replayed_score({std::string(info.name)}, recording));
   }
   const std::size_t num_registered = all.size();
   for (const double alpha : analyzed_alphas()) {
-    all.push_back(make_replayed({"batch-loss", {{"alpha", alpha}}}, recording));
+    all.push_back(make_replayed_score({"batch-loss", {{"alpha", alpha}}}, recording));
   }
   ScoreReplay checked_replay(checked, recording);
   LastLosses last(recording.samples().size());
@@ -101,19 +102,20 @@ Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visi
   const auto compare_at = [&](std::uint64_t num_steps) {
     for (; next < truths.size() && truths[next].num_steps == num_steps; ++next) {
       const auto& truth = result.is_measured ? truths[next].losses : last.losses();
-      for (Replayed& one : all) {
+      for (ReplayedScore& one : all) {
         one.fidelity.epochs.push_back(agreement(one.replay.recorded_scores(), truth));
       }
     }
   };
   compare_at(0);
   recording.read([&](const RecordedStep& step) {
-    for (Replayed& one : all) one.replay.observe(step);
+    for (ReplayedScore& one : all) one.replay.observe(step);
     checked_replay.observe(step);
     last.observe(step);
     compare_at(step.step + 1);
   });
   for (std::size_t k = 0; k < all.size(); ++k) {
+    if (all[k].replay.num_without_norms() == visits.num_steps && visits.num_steps > 0) continue;
     (k < num_registered ? result.scores : result.alphas).push_back(std::move(all[k].fidelity));
   }
   result.final_scores = checked_replay.recorded_scores();

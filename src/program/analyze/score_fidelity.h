@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "program/analyze/recorded_visits.h"
 #include "tamis/recording.h"
+#include "tamis/scorer.h"
 #include "tamis/types.h"
 
 namespace tamis::program {
@@ -23,7 +23,7 @@ inline constexpr double kTopShare = 0.3;
 
 struct ScoreFidelity {
   Spec score;
-  bool uses_sample_losses = false;
+  LossKind sees = LossKind::mean_loss;
   std::vector<Agreement> epochs = {};
 };
 
@@ -32,7 +32,9 @@ struct Fidelity {
   // last visit, which is older and of a model that was still training.
   bool is_measured = true;
   std::vector<std::uint64_t> epochs;
-  std::vector<ScoreFidelity> scores;  // of all registered scores, the default options
+  // Of all registered scores, with their default options; without output-gradient if no norms were
+  // recorded.
+  std::vector<ScoreFidelity> scores;
   std::vector<ScoreFidelity> alphas;  // of batch-loss for analyzed_alphas()
   // Scores of `checked` by place, at the end of the recording.
   std::vector<float> final_scores;

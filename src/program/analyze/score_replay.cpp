@@ -1,52 +1,65 @@
 #include "program/analyze/score_replay.h"
 
-#include <array>
 #include <cmath>
 
 #include "tamis/registry.h"
 
 namespace tamis::program {
 
-namespace {
-
-Pruner make_pruner(const Spec& score, std::size_t num_samples) {
-  return Pruner(
-      {.num_samples = num_samples, .num_epochs = 1, .policy = {.name = "none"}, .score = score});
-}
-
-}  // namespace
-
-bool uses_sample_losses(const Spec& score) {
-  Pruner pruner = make_pruner(score, 2);
-  const std::array<std::uint32_t, 2> batch = {0, 1};
-  const std::array<float, 2> losses = {1.0F, 2.0F};
-  pruner.observe(batch, losses);
-  const std::vector<float> scores = pruner.scores();
-  return scores[0] != scores[1];
+std::string_view to_text(LossKind kind) {
+  if (kind == LossKind::mean_loss) return "batch losses";
+  return kind == LossKind::sample_losses ? "per-sample losses" : "output gradients";
 }
 
 ScoreReplay::ScoreReplay(const Spec& score, const Recording& recording)
-    : pruner_(make_pruner(score, recording.num_samples())),
-      uses_sample_losses_(uses_sample_losses(score)),
-      samples_(recording.samples()) {}
+    : scorer_(make_scorer(score, recording.num_samples())), samples_(recording.samples()) {}
+
+void ScoreReplay::apply(const Observation& observation) {
+  const bool applied = std::isfinite(observation.mean_loss) && scorer_->observe(observation);
+  ++(applied ? num_observations_ : num_skipped_);
+}
 
 void ScoreReplay::observe(const RecordedStep& step) {
-  if (!uses_sample_losses_) {
-    pruner_.observe(step.indices, static_cast<double>(step.mean_loss));
-    return;
+  const auto mean_loss = static_cast<double>(step.mean_loss);
+  switch (sees()) {
+    case LossKind::mean_loss:
+      return apply({.indices = step.indices, .mean_loss = mean_loss});
+    case LossKind::sample_losses:
+      return observe_losses(step);
+    case LossKind::output_gradients:
+      if (step.norms.empty()) {
+        ++num_without_norms_;
+        return;
+      }
+      return apply({.indices = step.indices, .mean_loss = mean_loss, .norms = step.norms});
   }
+}
+
+void ScoreReplay::observe_losses(const RecordedStep& step) {
   indices_.clear();
   losses_.clear();
+  double sum = 0.0;
   for (std::size_t k = 0; k < step.places.size(); ++k) {
     if (!std::isfinite(step.losses[k])) continue;
     indices_.push_back(samples_[step.places[k]]);
     losses_.push_back(step.losses[k]);
+    sum += static_cast<double>(step.losses[k]);
   }
-  if (!indices_.empty()) pruner_.observe(indices_, losses_);
+  if (indices_.empty()) return;
+  apply({.indices = indices_,
+         .mean_loss = sum / static_cast<double>(losses_.size()),
+         .losses = losses_});
+}
+
+std::vector<float> ScoreReplay::scores() const {
+  Array<float> scratch;
+  const std::span<const float> all = scorer_->scores(scratch);
+  return {all.begin(), all.end()};
 }
 
 std::vector<float> ScoreReplay::recorded_scores() const {
-  const std::vector<float> all = pruner_.scores();
+  Array<float> scratch;
+  const std::span<const float> all = scorer_->scores(scratch);
   std::vector<float> scores;
   scores.reserve(samples_.size());
   for (const std::uint32_t sample : samples_) scores.push_back(all[sample]);

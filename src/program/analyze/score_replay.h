@@ -2,36 +2,50 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <utility>
+#include <string_view>
 #include <vector>
 
-#include "tamis/pruner.h"
 #include "tamis/recording.h"
+#include "tamis/scorer.h"
 #include "tamis/types.h"
 
 namespace tamis::program {
 
-// True if the score tells the samples of one batch apart when it is given one loss per sample.
-bool uses_sample_losses(const Spec& score);
+// What a score is made from, for people: "batch losses", "per-sample losses" or "output gradients".
+std::string_view to_text(LossKind kind);
 
-// One score, fed with the steps of a recording. A score that uses per-sample losses sees those of
-// the recorded samples and nothing else, since no others are known.
+// One score, fed with the steps of a recording as the run fed its own. A score of per-sample losses
+// sees those of the recorded samples and nothing else, since no others are known; a score of output
+// gradients sees the steps whose outputs were watched.
 class ScoreReplay {
  public:
   ScoreReplay(const Spec& score, const Recording& recording);
 
   void observe(const RecordedStep& step);
 
-  // The pruner that holds the score.
-  Pruner take_pruner() && { return std::move(pruner_); }
-  // Of the recorded samples, in the order of samples(); NaN where unscored.
+  const Scorer& scorer() const { return *scorer_; }
+  // What the score sees of a step.
+  LossKind sees() const { return scorer_->prefers(); }
+  std::uint64_t num_observations() const { return num_observations_; }
+  std::uint64_t num_skipped() const { return num_skipped_; }
+  // Steps that the score could not see, because their norms were not recorded.
+  std::uint64_t num_without_norms() const { return num_without_norms_; }
+  // Of all samples, NaN where unscored.
+  std::vector<float> scores() const;
+  // Of the recorded samples, in the order of samples().
   std::vector<float> recorded_scores() const;
 
  private:
-  Pruner pruner_;
-  bool uses_sample_losses_;
+  void apply(const Observation& observation);
+  void observe_losses(const RecordedStep& step);
+
+  std::unique_ptr<Scorer> scorer_;
   std::span<const std::uint32_t> samples_;
+  std::uint64_t num_observations_ = 0;
+  std::uint64_t num_skipped_ = 0;
+  std::uint64_t num_without_norms_ = 0;
   std::vector<std::uint32_t> indices_;  // scratch of observe()
   std::vector<float> losses_;
 };

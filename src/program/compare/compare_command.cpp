@@ -11,6 +11,7 @@
 
 #include "program/compare/child_process.h"
 #include "program/shared/arguments.h"
+#include "program/shared/output.h"
 #include "program/shared/program.h"
 #include "program/shared/signals.h"
 #include "program/shared/terminal.h"
@@ -89,7 +90,7 @@ void check_done(const PlannedRun& planned, int exit_code) {
   const Logs logs(planned);
   const std::string who = fmt::format("{} seed {}", planned.method->name, planned.seed);
   if (exit_code != 0) {
-    fmt::print(stderr, "{}", last_lines(logs.err));
+    print_error(printable(last_lines(logs.err)));
     throw CommandFailed(
         fmt::format("{}: the program ended with exit code {}; what it printed is in {} and {}", who,
                     exit_code, logs.out.native(), logs.err.native()),

@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
-#include <cstdio>
 
 #include "program/shared/arguments.h"
 #include "program/shared/output.h"
@@ -17,14 +16,13 @@ namespace tamis::program {
 
 void ComparisonFlags::add(CLI::App& command, const ComparisonWords& words) {
   const auto& [noun, varied, baseline_help, folder] = words;
-  command
-      .add_option("--seeds", seeds, fmt::format("one run per {} and seed (default: 0 1 2)", varied))
-      ->type_name("COUNT...");
+  add_counts(command, "--seeds", seeds,
+             fmt::format("one run per {} and seed (default: 0 1 2)", varied));
   command.add_option("--baseline", baseline, baseline_help)->type_name("NAME");
-  command.add_option("--out", out, fmt::format("folder of the {} (default: {})", noun, folder))
-      ->type_name("FOLDER");
-  command.add_option("--resume", resume, fmt::format("continue the {} in this folder", noun))
-      ->type_name("FOLDER");
+  add_path(command, "--out", out, fmt::format("folder of the {} (default: {})", noun, folder))
+      .type_name("FOLDER");
+  add_path(command, "--resume", resume, fmt::format("continue the {} in this folder", noun))
+      .type_name("FOLDER");
   command.add_flag("--overwrite", overwrite,
                    fmt::format("replace a {} that is in the folder, with all its runs", noun));
   command.add_flag("--json", json, "print the summary as JSON");
@@ -71,8 +69,8 @@ void print_summary(const runs::Comparison& comparison, const ComparisonFlags& fl
 }
 
 void stop_interrupted(const std::string& command, const std::string& folder) {
-  fmt::print(stderr, "tamis: interrupted and saved; continue with: tamis {} --resume {}\n", command,
-             folder);
+  print_error(printable(fmt::format(
+      "tamis: interrupted and saved; continue with: tamis {} --resume {}\n", command, folder)));
   // The signal may have come to another process.
   throw Interrupted(StopSignals::received() != 0 ? StopSignals::received() : SIGTERM);
 }

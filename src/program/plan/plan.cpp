@@ -180,16 +180,14 @@ void add_plan(CLI::App& program) {
   add_count(command, "--epochs", arguments->num_epochs, {.min = 1}, "epochs of the whole run");
   add_count(command, "--epoch", arguments->epoch, {}, "epoch to plan, from 0");
   add_delta(command, arguments->delta);
-  add_count(command, "--seed", arguments->seed, {}, "where all random choices come from");
+  add_count(command, "--seed", arguments->seed, {}, "seed of all random choices");
   add_count(command, "--homogeneous-batch-size", arguments->homogeneous_batch_size,
-            {.max = kMaxSamples},
-            "number of samples in a row that have one weight; 0: order is free");
+            {.max = kMaxSamples}, "length of runs of samples with the same weight; 0: any order");
   add_share(command, "--min-per-class", arguments->min_per_class,
             "least share of every class; needs --labels");
-  command
-      .add_option("--labels", arguments->labels,
-                  "JSON file with the class of every sample, an array of integers")
-      ->type_name("FILE");
+  add_path(command, "--labels", arguments->labels,
+           "JSON file with the class of every sample, an array of integers")
+      .type_name("FILE");
   command.add_flag("--json", arguments->json, "print the whole plan as JSON, not a summary");
   arguments->spec.add_policy(command);
   command.footer(

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -46,11 +47,10 @@ class TraceReader {
       : source_(std::move(source)),
         num_samples_(read_num_samples(document)),
         batches_(array_member(document, "batches", source_)),
-        losses_(array_member(document, "losses", source_)) {
-    if (batches_.size() != losses_.size()) {
-      throw std::runtime_error(fmt::format("{}: losses must be as many as batches ({}), got {}",
-                                           source_, batches_.size(), losses_.size()));
-    }
+        losses_(array_member(document, "losses", source_)),
+        norms_(document.contains("norms") ? &array_member(document, "norms", source_) : nullptr) {
+    check_length("losses", losses_);
+    if (norms_ != nullptr) check_length("norms", *norms_);
   }
 
   std::size_t num_samples() const { return num_samples_; }
@@ -60,8 +60,10 @@ class TraceReader {
   void observe(std::size_t k, Pruner& pruner) {
     read_indices(k);
     const ordered_json& loss = losses_[k];
-    if (loss.is_array()) {
-      read_losses(k, loss);
+    if (pruner.scorer().needs() == LossKind::output_gradients) {
+      observe_norms(k, pruner);
+    } else if (loss.is_array()) {
+      read_floats("losses", k, loss, sample_losses_);
       pruner.observe(indices_, std::span<const float>(sample_losses_));
     } else if (!loss.is_number() && !loss.is_null()) {
       refuse(source_, fmt::format("losses[{}]", k), "a number, null or an array of these", loss);
@@ -105,16 +107,44 @@ class TraceReader {
     }
   }
 
-  void read_losses(std::size_t k, const ordered_json& losses) {
-    if (losses.size() != indices_.size()) {
+  void check_length(std::string_view name, const ordered_json& values) const {
+    if (values.size() == batches_.size()) return;
+    throw std::runtime_error(fmt::format("{}: {} must be as many as batches ({}), got {}", source_,
+                                         name, batches_.size(), values.size()));
+  }
+
+  void observe_norms(std::size_t k, Pruner& pruner) {
+    if (norms_ == nullptr || !(*norms_)[k].is_array()) {
       throw std::runtime_error(
-          fmt::format("{}: losses[{}] must have as many entries as batches[{}] ({}), got {}",
-                      source_, k, k, indices_.size(), losses.size()));
+          fmt::format("{}: norms[{}] must be an array of {}, because score {} needs the norm of "
+                      "each output's gradient; it is missing",
+                      source_, k, indices_.size(), pruner.scorer().spec().name));
     }
-    sample_losses_.resize(losses.size());
-    for (std::size_t j = 0; j < losses.size(); ++j) {
-      if (!get_float_or_null(losses[j], sample_losses_[j])) {
-        refuse(source_, fmt::format("losses[{}][{}]", k, j), "a number or null", losses[j]);
+    read_floats("norms", k, (*norms_)[k], sample_norms_);
+    const ordered_json& loss = losses_[k];
+    if (loss.is_array()) {
+      read_floats("losses", k, loss, sample_losses_);
+      pruner.observe(indices_, sample_losses_, sample_norms_);
+    } else if (loss.is_number() || loss.is_null()) {
+      pruner.observe(indices_,
+                     loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>(),
+                     sample_norms_);
+    } else {
+      refuse(source_, fmt::format("losses[{}]", k), "a number, null or an array of these", loss);
+    }
+  }
+
+  void read_floats(std::string_view name, std::size_t k, const ordered_json& from,
+                   std::vector<float>& to) const {
+    if (from.size() != indices_.size()) {
+      throw std::runtime_error(
+          fmt::format("{}: {}[{}] must have as many entries as batches[{}] ({}), got {}", source_,
+                      name, k, k, indices_.size(), from.size()));
+    }
+    to.resize(from.size());
+    for (std::size_t j = 0; j < from.size(); ++j) {
+      if (!get_float_or_null(from[j], to[j])) {
+        refuse(source_, fmt::format("{}[{}][{}]", name, k, j), "a number or null", from[j]);
       }
     }
   }
@@ -123,17 +153,45 @@ class TraceReader {
   std::size_t num_samples_;
   const ordered_json& batches_;
   const ordered_json& losses_;
+  const ordered_json* norms_;  // null if there are none
   std::vector<std::uint32_t> indices_;
   std::vector<float> sample_losses_;
+  std::vector<float> sample_norms_;
 };
 
-std::string summary(const Pruner& pruner, std::span<const float> scores) {
+// What came out of a trace or a recording.
+struct ReplayResult {
+  Spec score;
+  std::vector<float> scores;
+  std::uint64_t num_observations = 0;
+  std::uint64_t num_skipped = 0;
+  std::uint64_t num_without_norms = 0;  // steps
+
+  std::size_t num_scored() const {
+    return scores.size() -
+           static_cast<std::size_t>(
+               std::count_if(scores.begin(), scores.end(), [](float s) { return std::isnan(s); }));
+  }
+};
+
+std::string summary(const ReplayResult& replayed) {
   FactList facts;
-  facts.add("score", to_text(*pruner.options().score));
-  facts.add("observations", with_commas(pruner.num_observations()));
-  facts.add("skipped", with_commas(pruner.num_skipped_observations()));
-  add_score_facts(scores, facts);
-  return facts.text() + score_histogram(scores);
+  facts.add("score", to_text(replayed.score));
+  facts.add("observations", with_commas(replayed.num_observations));
+  facts.add("skipped", with_commas(replayed.num_skipped));
+  if (replayed.num_without_norms > 0) {
+    facts.add("without norms", with_commas(replayed.num_without_norms));
+  }
+  add_score_facts(replayed.scores, facts);
+  return facts.text() + score_histogram(replayed.scores);
+}
+
+ordered_json to_json(const ReplayResult& replayed) {
+  ordered_json json = {{"scores", scores_json(replayed.scores)},
+                       {"num_scored", replayed.num_scored()},
+                       {"num_skipped_observations", replayed.num_skipped}};
+  if (replayed.num_without_norms > 0) json["num_without_norms"] = replayed.num_without_norms;
+  return json;
 }
 
 // Scores, their copy and their JSON.
@@ -142,7 +200,7 @@ void require_memory_for(std::size_t num_samples, const std::string& source) {
                  fmt::format("{}: num_samples {}", source, num_samples));
 }
 
-Pruner replay_trace(const std::string& path, const Spec& score) {
+ReplayResult replay_trace(const std::string& path, const Spec& score) {
   const ordered_json document = read_large_json(path);
   TraceReader trace(document, path);
   require_memory_for(trace.num_samples(), path);
@@ -155,15 +213,32 @@ Pruner replay_trace(const std::string& path, const Spec& score) {
     if (k % 4096 == 0) progress.show(k, fmt::format("batch {} of {}", k, trace.num_batches()));
     trace.observe(k, pruner);
   }
-  return pruner;
+  return {.score = *pruner.options().score,
+          .scores = pruner.scores(),
+          .num_observations = pruner.num_observations(),
+          .num_skipped = pruner.num_skipped_observations()};
 }
 
-Pruner replay_recording(const std::string& folder, const Spec& score) {
+ReplayResult replay_recording(const std::string& folder, const Spec& score) {
   const Recording recording(folder);
   require_memory_for(recording.num_samples(), folder);
   ScoreReplay replay(score, recording);
-  recording.read([&](const RecordedStep& step) { replay.observe(step); });
-  return std::move(replay).take_pruner();
+  std::uint64_t num_steps = 0;
+  recording.read([&](const RecordedStep& step) {
+    replay.observe(step);
+    ++num_steps;
+  });
+  if (num_steps > 0 && replay.num_without_norms() == num_steps) {
+    throw std::runtime_error(
+        fmt::format("{}: score {} needs the norms of the output gradients, and this recording has "
+                    "none; record a run whose outputs are watched",
+                    folder, score.name));
+  }
+  return {.score = replay.scorer().spec(),
+          .scores = replay.scores(),
+          .num_observations = replay.num_observations(),
+          .num_skipped = replay.num_skipped(),
+          .num_without_norms = replay.num_without_norms()};
 }
 
 void replay(ReplayArguments arguments) {
@@ -173,21 +248,17 @@ void replay(ReplayArguments arguments) {
   }
   const Spec score = arguments.spec.choose().score.value();
   if (!arguments.out.empty()) check_output(arguments.out);
-  const Pruner pruner = std::filesystem::is_directory(arguments.trace)
-                            ? replay_recording(arguments.trace, score)
-                            : replay_trace(arguments.trace, score);
-  const std::vector<float> scores = pruner.scores();
+  const ReplayResult replayed = std::filesystem::is_directory(arguments.trace)
+                                    ? replay_recording(arguments.trace, score)
+                                    : replay_trace(arguments.trace, score);
   const bool prints_json =
       arguments.json || (arguments.out.empty() && !is_terminal(Stream::output));
   if (prints_json || !arguments.out.empty()) {
-    const std::string text =
-        format_json({{"scores", scores_json(scores)},
-                     {"num_scored", pruner.num_scored()},
-                     {"num_skipped_observations", pruner.num_skipped_observations()}});
+    const std::string text = format_json(to_json(replayed));
     if (!arguments.out.empty()) write_file(arguments.out, text);
     if (prints_json) print(text);
   }
-  if (!prints_json) print(summary(pruner, scores));
+  if (!prints_json) print(summary(replayed));
 }
 
 }  // namespace
@@ -201,7 +272,7 @@ void add_replay(CLI::App& program) {
                   "run\nthat tamis train --record made")
       ->required()
       ->type_name("");
-  command.add_option("--out", arguments->out, "write the scores to this file")->type_name("FILE");
+  add_path(command, "--out", arguments->out, "write the scores to this file").type_name("FILE");
   command.add_flag("--json", arguments->json,
                    "print the scores as JSON instead of a summary (without --out that is\n"
                    "what you get anyway unless standard output is a terminal)");
@@ -209,11 +280,14 @@ void add_replay(CLI::App& program) {
   command.footer(
       "A folder is replayed with the mean losses of its batches; a score of per-sample losses sees "
       "those\n"
-      "that were recorded. A file is {\"num_samples\": N, \"batches\": [[index, ...], ...], "
+      "that were recorded, and output-gradient the norms of watched outputs. A file is "
+      "{\"num_samples\": N, \"batches\": [[index, ...], ...], "
       "\"losses\": [L, ...]}: for "
       "every\n"
       "training step the samples of its batch, counted from 0, and the batch's mean loss or an\n"
-      "array with one loss per sample. A loss that is null, NaN or infinite is skipped and "
+      "array with one loss per sample; for output-gradient also \"norms\": [[norm, ...], ...], "
+      "those of\n"
+      "the loss's gradient by each output. A loss that is null, NaN or infinite is skipped and "
       "counted.\n"
       "The result is {\"scores\": [...], \"num_scored\": n, \"num_skipped_observations\": k}, with "
       "null\n"

@@ -40,7 +40,7 @@ struct SimulateArguments {
   std::optional<double> target_prune;
   std::string save;
   std::uint64_t num_ranks = 0;  // 0: one process
-  std::string layout = "automatic";
+  std::string layout;           // empty: automatic
   bool json = false;
 };
 
@@ -90,7 +90,7 @@ class Simulation {
       cost.observe_seconds = seconds_of([&] { observe_losses(plan, losses); });
     } else {
       compute_means(losses);
-      cost.observe_seconds = seconds_of([&] { observe_means(plan); });
+      cost.observe_seconds = seconds_of([&] { observe_means(plan, losses); });
     }
     pruner_.set_position(plan.size());
     return cost;
@@ -107,10 +107,17 @@ class Simulation {
     }
   }
 
-  void observe_means(const EpochPlan& plan) {
+  // A score that needs norms gets the losses as such.
+  void observe_means(const EpochPlan& plan, std::span<const float> losses) {
+    const bool has_norms = pruner_.scorer().needs() == LossKind::output_gradients;
     for (std::size_t k = 0; k < means_.size(); ++k) {
       const std::size_t begin = k * batch_size_;
-      pruner_.observe(begin, std::min(batch_size_, plan.size() - begin), means_[k]);
+      const std::size_t count = std::min(batch_size_, plan.size() - begin);
+      if (has_norms) {
+        pruner_.observe(begin, means_[k], losses.subspan(begin, count));
+      } else {
+        pruner_.observe(begin, count, means_[k]);
+      }
     }
   }
 
@@ -223,12 +230,16 @@ void simulate(const SimulateArguments& arguments) {
   if (arguments.num_ranks > 0) {
     if (!arguments.save.empty()) throw UsageError("--save does not go with --ranks");
     simulate_ranks({.options = options,
-                    .layout = as_usage([&] { return parse_layout(arguments.layout); }),
+                    .layout = as_usage([&] {
+                      return arguments.layout.empty() ? Layout::automatic
+                                                      : parse_layout(arguments.layout);
+                    }),
                     .num_ranks = arguments.num_ranks,
                     .batch_size = arguments.batch_size,
                     .json = arguments.json});
     return;
   }
+  if (!arguments.layout.empty()) throw UsageError("--layout goes with --ranks only");
   if (arguments.num_samples > kMaxSamples) {
     throw UsageError(fmt::format("--samples must be in [1, {}] without --ranks, got {}",
                                  kMaxSamples, arguments.num_samples));
@@ -271,16 +282,16 @@ void add_simulate(CLI::App& program) {
   add_count(command, "--epochs", arguments->num_epochs, {1, 1'000'000}, "epochs of the run");
   add_count(command, "--batch-size", arguments->batch_size, {1, kMaxSamples}, "samples per batch");
   add_delta(command, arguments->delta);
-  add_count(command, "--seed", arguments->seed, {}, "where all random choices come from");
+  add_count(command, "--seed", arguments->seed, {}, "seed of all random choices");
   command.add_flag("--homogeneous", arguments->homogeneous,
                    "every batch holds samples of one weight");
   add_share(command, "--target-prune", arguments->target_prune,
             "share of the whole run to prune; sets the prune ratio of every epoch");
-  command
-      .add_option("--save", arguments->save, "write the state at the end to this file, for inspect")
-      ->type_name("FILE");
+  add_path(command, "--save", arguments->save,
+           "write the state at the end to this file, for inspect")
+      .type_name("FILE");
   add_count(command, "--ranks", arguments->num_ranks, {0, kMaxSimulatedRanks},
-            "instead: what this many processes would exchange and keep");
+            "show instead what this many processes would exchange and keep");
   command
       .add_option("--layout", arguments->layout,
                   "with --ranks: automatic, replicated or sharded (default: automatic)")

@@ -60,7 +60,12 @@ std::vector<EpochCost> run_rank(const PrunerOptions& options, const RankSimulati
       } else {
         double sum = 0.0;
         for (const float loss : losses) sum += static_cast<double>(loss);
-        pruner.observe(begin, count, sum / static_cast<double>(count));
+        const double mean = sum / static_cast<double>(count);
+        if (pruner.scorer().needs() == LossKind::output_gradients) {
+          pruner.observe(begin, mean, losses);  // as norms
+        } else {
+          pruner.observe(begin, count, mean);
+        }
       }
     }
   }
@@ -111,7 +116,7 @@ void scale(const RankSimulation& simulation, Layout layout, const Scorer& scorer
                      .num_ranks = simulation.num_ranks,
                      .batch_size = simulation.batch_size,
                      .bytes_per_score = bytes_per_score(scorer),
-                     .has_sample_losses = scorer.needs() == LossKind::sample_losses};
+                     .observed = scorer.needs()};
     if (layout == Layout::sharded) {
       cost.rank.memory = sharded_memory(shape);
       const std::uint64_t growth = sharded_growth(simulation.options.num_samples, num_simulated);

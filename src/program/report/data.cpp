@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <filesystem>
 #include <stdexcept>
 
+#include "program/report/analysis_check.h"
 #include "program/report/comparison.h"
 #include "program/report/verdict.h"
 
@@ -55,6 +55,7 @@ ordered_json analysis_json(const RunData& run) {
   if (!std::filesystem::exists(path)) return nullptr;
   ordered_json analysis = runs::read_json(path);
   runs::require_format(analysis, "tamis-analysis", 1, path.native());
+  check_analysis(analysis, path.native());
   return analysis;
 }
 

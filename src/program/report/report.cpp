@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "program/commands.h"
 #include "program/report/data.h"
 #include "program/report/template.h"
+#include "program/shared/arguments.h"
 #include "program/shared/output.h"
 
 namespace tamis::program {
@@ -60,17 +60,16 @@ void add_report(CLI::App& program) {
   command->add_option("RUN", arguments->runs, "folders of runs or of comparisons")
       ->required()
       ->type_name("FOLDER");
-  command->add_option("--out", arguments->out, "the page (default: report.html)")
-      ->type_name("FILE");
+  add_path(*command, "--out", arguments->out, "HTML file for the page (default: report.html)")
+      .type_name("FILE");
   command
       ->add_option("--title", arguments->title, "title of the page (default: made from the runs)")
       ->type_name("TEXT");
   command->add_flag("--json", arguments->json,
                     "print the page's data as JSON; the page is written only if --out is given");
   command->footer(
-      "The page is one HTML file that needs no network. Runs with the same method and settings "
-      "but\n"
-      "for the seed are one row of its table; differences to full are paired by seed.\n"
+      "The page is one HTML file that needs no network. Runs that differ only in their seed share\n"
+      "one row of its table; differences to full are paired by seed.\n"
       "Example: tamis report runs/compare --out report.html");
   command->callback([arguments] { report(*arguments); });
 }

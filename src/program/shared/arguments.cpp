@@ -1,6 +1,7 @@
 #include "program/shared/arguments.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -20,7 +21,30 @@ std::string describe(CountRange range) {
   return fmt::format("a whole number in [{}, {}]", range.min, range.max);
 }
 
-// Whole numbers up to 2^64 - 1 exactly; those with an exponent as far as a double holds them.
+// What the container may use, where there is such a limit (cgroup v2).
+double container_memory() {
+  double bytes = std::numeric_limits<double>::infinity();
+  std::ifstream("/sys/fs/cgroup/memory.max") >> bytes;
+  return bytes > 0.0 ? bytes : std::numeric_limits<double>::infinity();
+}
+
+// What the process may use, where there is such a limit.
+double process_memory() {
+  rlimit limit = {};
+  const bool is_limited = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+  return is_limited ? static_cast<double>(limit.rlim_cur) : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+std::optional<double> parse_number(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double number = 0.0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
 std::optional<std::uint64_t> parse_count(std::string text) {
   std::erase(text, '_');
   std::uint64_t count = 0;
@@ -32,23 +56,6 @@ std::optional<std::uint64_t> parse_count(std::string text) {
     return std::nullopt;
   }
   return static_cast<std::uint64_t>(*number);
-}
-
-// What the container may use, where there is such a limit (cgroup v2).
-double container_memory() {
-  double bytes = std::numeric_limits<double>::infinity();
-  std::ifstream("/sys/fs/cgroup/memory.max") >> bytes;
-  return bytes > 0.0 ? bytes : std::numeric_limits<double>::infinity();
-}
-
-}  // namespace
-
-std::optional<double> parse_number(std::string_view text) {
-  if (text.starts_with('+')) text.remove_prefix(1);
-  double number = 0.0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || rest != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 void add_count(CLI::App& command, const std::string& name, std::uint64_t& target, CountRange range,
@@ -66,6 +73,37 @@ void add_count(CLI::App& command, const std::string& name, std::uint64_t& target
           help)
       ->type_name("COUNT")
       ->default_str(fmt::format("{}", target));
+}
+
+void add_counts(CLI::App& command, const std::string& name, std::vector<std::uint64_t>& targets,
+                const std::string& help) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [&targets, name](const std::vector<std::string>& texts) {
+            targets.clear();
+            for (const std::string& text : texts) {
+              const std::optional<std::uint64_t> count = parse_count(text);
+              if (!count) {
+                throw UsageError(fmt::format("{} must be whole numbers in [0, {}], got {}", name,
+                                             std::numeric_limits<std::uint64_t>::max(), text));
+              }
+              targets.push_back(*count);
+            }
+          },
+          help)
+      ->type_name("COUNT...");
+}
+
+CLI::Option& add_path(CLI::App& command, const std::string& name, std::string& target,
+                      const std::string& help) {
+  return *command.add_option_function<std::string>(
+      name,
+      [&target, name](const std::string& text) {
+        if (text.empty()) throw UsageError(fmt::format("{} must not be empty", name));
+        target = text;
+      },
+      help);
 }
 
 void add_optional_count(CLI::App& command, const std::string& name, std::uint64_t& target,
@@ -103,14 +141,14 @@ void add_share(CLI::App& command, const std::string& name, std::optional<double>
 
 void add_delta(CLI::App& command, std::optional<double>& target) {
   add_share(command, "--delta", target,
-            "share of the epochs that are pruned, in [0, 1]; later epochs anneal on\n"
-            "full data (default: the policy's own, see below)");
+            "share of the epochs that are pruned, in [0, 1]; later epochs use\n"
+            "all data (default: the policy's own, see below)");
 }
 
 void require_memory(double bytes, std::string_view what) {
   const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
   const double physical = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
-  const double available = std::min(physical, container_memory());
+  const double available = std::min({physical, container_memory(), process_memory()});
   if (available > 0.0 && bytes > available) {
     throw std::runtime_error(
         fmt::format("{} needs about {:.1f} GB of memory, this machine has {:.1f}", what,

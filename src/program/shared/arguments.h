@@ -7,10 +7,12 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace tamis::program {
 
@@ -33,6 +35,10 @@ auto as_usage(Call call) {
 // The whole text as a number; empty if it is none. Takes inf and nan, but no hexadecimal digits.
 std::optional<double> parse_number(std::string_view text);
 
+// Whole numbers up to 2^64 - 1 exactly; those with an exponent as far as a double holds them. Also
+// takes 1_000_000. Empty if the text is none.
+std::optional<std::uint64_t> parse_count(std::string text);
+
 // A whole number in [min, max].
 struct CountRange {
   std::uint64_t min = 0;
@@ -43,6 +49,15 @@ struct CountRange {
 // million.
 void add_count(CLI::App& command, const std::string& name, std::uint64_t& target, CountRange range,
                const std::string& help);
+
+// Adds `--name COUNT...`, each any whole number of 64 bits.
+void add_counts(CLI::App& command, const std::string& name, std::vector<std::uint64_t>& targets,
+                const std::string& help);
+
+// Adds `--name PATH`. An empty path is a mistake, such as a variable that is not set: it must not
+// count as a flag that was not given.
+CLI::Option& add_path(CLI::App& command, const std::string& name, std::string& target,
+                      const std::string& help);
 
 // Adds `--name X`, in [0, 1].
 void add_share(CLI::App& command, const std::string& name, std::optional<double>& target,
@@ -58,8 +73,8 @@ void add_delta(CLI::App& command, std::optional<double>& target);
 // The largest number of samples that a data set may have.
 inline constexpr std::uint64_t kMaxSamples = std::numeric_limits<std::uint32_t>::max();
 
-// Throws std::runtime_error "<what> needs ... of memory" if the machine, or the container, has less
-// than `bytes` in all. Better than being killed half-way.
+// Throws std::runtime_error "<what> needs ... of memory" if the machine, the container or the limit
+// of the process (ulimit -v) has less than `bytes` in all. Better than being killed half-way.
 void require_memory(double bytes, std::string_view what);
 
 }  // namespace tamis::program

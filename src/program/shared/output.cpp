@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <span>
 #include <stdexcept>
@@ -28,13 +29,6 @@ void write_all(int file, std::string_view text, const std::string& name) {
   }
 }
 
-// Where a chain of symbolic links ends, so that the link stays and its target is replaced.
-fs::path resolve(const std::string& path) {
-  std::error_code error;
-  const fs::path target = fs::canonical(path, error);
-  return error ? fs::path(path) : target;
-}
-
 }  // namespace
 
 void reserve_standard_streams() {
@@ -46,7 +40,31 @@ void reserve_standard_streams() {
   }
 }
 
-void print(std::string_view text) { write_all(STDOUT_FILENO, text, "standard output"); }
+std::string printable(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    auto code = static_cast<unsigned char>(text[i]);
+    // U+0080 to U+009F, which some terminals obey as well: two bytes in UTF-8.
+    const bool is_c1 = code == 0xC2 && i + 1 < text.size() &&
+                       static_cast<unsigned char>(text[i + 1]) >= 0x80 &&
+                       static_cast<unsigned char>(text[i + 1]) <= 0x9F;
+    if (is_c1) code = static_cast<unsigned char>(text[++i]);
+    if (is_c1 || code == 0x7F || (code < 0x20 && code != '\n' && code != '\t')) {
+      out += fmt::format("\\u{:04x}", code);
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+void print(std::string_view text) { write_all(STDOUT_FILENO, printable(text), "standard output"); }
+
+void print_error(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::fflush(stderr);
+}
 
 std::string format_json(const nlohmann::ordered_json& value) {
   const auto compact = [](const nlohmann::ordered_json& part) {
@@ -84,7 +102,7 @@ void check_output(const std::string& path) {
   if (path.empty()) throw std::runtime_error("the output's file name must not be empty");
   if (fs::is_directory(path, error)) detail::throw_io_error(path, "write", EISDIR);
   if (is_stream(path)) return;
-  const fs::path target = resolve(path);
+  const fs::path target = detail::follow_links(path);
   const fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
   if (::access(folder.c_str(), W_OK | X_OK) != 0) {
     detail::throw_io_error(path, "write to its folder", errno);
@@ -110,7 +128,7 @@ void write_file(const std::string& path, std::string_view text) {
     write_all(device.get(), text, path);
     return;
   }
-  detail::AtomicFile file(resolve(path), text.size());
+  detail::AtomicFile file(detail::follow_links(path), text.size());
   file.write(0, std::as_bytes(std::span(text)));
   file.commit();
 }

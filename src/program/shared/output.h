@@ -12,8 +12,16 @@ namespace tamis::program {
 // to a closed standard output still fails.
 void reserve_standard_streams();
 
-// Writes to standard output at once. Throws std::runtime_error if that fails.
+// The text with \u001b for the character U+001B, and so on for all control characters but line ends
+// and tabs: names from files must not command the terminal. JSON stays what it is.
+std::string printable(std::string_view text);
+
+// Writes to standard output at once, printable. Throws std::runtime_error if that fails.
 void print(std::string_view text);
+
+// Writes to standard error. That this fails, as it does once the terminal is closed, must not end a
+// run that is about to save.
+void print_error(std::string_view text);
 
 // One key per line, values compact; numbers that are not finite become null.
 std::string format_json(const nlohmann::ordered_json& value);

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <new>
 #include <sstream>
@@ -63,12 +63,13 @@ void run(int argc, char** argv, void (*add_commands)(CLI::App& program)) {
 
 // One line, whatever a file name or an argument contains.
 int report(int code, std::string_view message) {
+  // What LibTorch throws goes on with where it was thrown, frame by frame.
+  message = message.substr(0, message.find("\nException raised from"));
   std::string line = fmt::format("tamis: {}", message);
-  for (char& c : line) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  line += '\n';
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  std::replace(line.begin(), line.end(), '\t', ' ');
+  line = printable(line) + '\n';
+  print_error(line);
   return code;
 }
 

@@ -1,13 +1,15 @@
 #include "program/shared/signals.h"
 
 #include <csignal>
-#include <initializer_list>
 
 namespace tamis::program {
 
 namespace {
 
 volatile std::sig_atomic_t received_signal = 0;
+
+// SIGHUP: the terminal was closed, or the connection to it was lost.
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
 
 void note(int signal) { received_signal = signal; }
 
@@ -23,13 +25,13 @@ void set_handler(int signal, void (*handler)(int), int flags) {
 
 StopSignals::StopSignals() {
   received_signal = 0;
-  for (const int signal : {SIGINT, SIGTERM}) {
+  for (const int signal : kSignals) {
     set_handler(signal, note, SA_RESTART | static_cast<int>(SA_RESETHAND));
   }
 }
 
 StopSignals::~StopSignals() {
-  for (const int signal : {SIGINT, SIGTERM}) set_handler(signal, SIG_DFL, 0);
+  for (const int signal : kSignals) set_handler(signal, SIG_DFL, 0);
 }
 
 int StopSignals::received() { return received_signal; }

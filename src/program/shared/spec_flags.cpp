@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -28,10 +27,7 @@ const OptionInfo* find_option(const std::vector<OptionInfo>& options, std::strin
 
 // What an option means, to a reader of the command line.
 std::string meaning(const OptionInfo& option) {
-  if (option.name == kInitialScore) {
-    return "score before the first observation; first-batch-loss: the loss of the first batch";
-  }
-  return fmt::format("{}; {}", option.help, option.rule);
+  return fmt::format("{}; {}", option.help, option.rule.text);
 }
 
 struct FlagHelp {
@@ -93,6 +89,12 @@ std::string describe(std::string_view title, std::span<const Info> all) {
   return text;
 }
 
+// The flag of a name, which is required where there is no default.
+void describe_name(CLI::Option* flag, const std::string& default_name) {
+  flag->type_name("NAME")->required(default_name.empty());
+  if (!default_name.empty()) flag->capture_default_str();
+}
+
 template <typename Info>
 std::string owner_text(std::string_view kind, const Info& info) {
   std::string flags;
@@ -120,10 +122,8 @@ void SpecFlags::add_flag(CLI::App& command, std::string_view option, const std::
 
 void SpecFlags::add_score(CLI::App& command, std::string_view default_name) {
   score_ = default_name;
-  auto* const name =
-      command.add_option("--score", *score_, "what turns losses into scores; see below");
-  name->type_name("NAME")->required(default_name.empty());
-  if (!default_name.empty()) name->capture_default_str();
+  describe_name(command.add_option("--score", *score_, "what turns losses into scores; see below"),
+                *score_);
   for (const FlagHelp& flag : flag_helps(registered_scorers())) {
     add_flag(command, flag.option, flag.text(), "Options of the score");
   }
@@ -131,10 +131,9 @@ void SpecFlags::add_score(CLI::App& command, std::string_view default_name) {
 
 void SpecFlags::add_policy(CLI::App& command, std::string_view default_name) {
   policy_ = default_name;
-  auto* const name =
-      command.add_option("--policy", *policy_, "what chooses the samples of an epoch; see below");
-  name->type_name("NAME")->required(default_name.empty());
-  if (!default_name.empty()) name->capture_default_str();
+  describe_name(
+      command.add_option("--policy", *policy_, "what chooses the samples of an epoch; see below"),
+      *policy_);
   for (const FlagHelp& flag : flag_helps(registered_policies())) {
     add_flag(command, flag.option, flag.text(), "Options of the policy");
   }

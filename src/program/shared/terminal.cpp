@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <clocale>
-#include <cstdio>
 #include <cstdlib>
 #include <string_view>
 
 #include "program/shared/arguments.h"
+#include "program/shared/output.h"
 
 namespace tamis::program {
 
@@ -45,15 +45,13 @@ void Progress::show(std::uint64_t done, const std::string& text) {
   if (!is_on_) return;
   constexpr std::uint64_t kBar = 24;
   const auto filled = static_cast<std::size_t>(std::min(done, total_) * kBar / total_);
-  fmt::print(stderr, "\r\x1b[K[{:<{}}] {}", std::string(filled, '#'), kBar, text);
-  std::fflush(stderr);
+  print_error(fmt::format("\r\x1b[K[{:<{}}] {}", std::string(filled, '#'), kBar, printable(text)));
   is_shown_ = true;
 }
 
 void Progress::clear() {
   if (!is_shown_) return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  print_error("\r\x1b[K");
   is_shown_ = false;
 }
 

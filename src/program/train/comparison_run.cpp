@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <cstdio>
 #include <memory>
 
 #include "program/shared/output.h"
@@ -29,8 +28,7 @@ class CompareProgress final : public training::ComparisonObserver {
                                   .prefix = run.title() + "  ",
                                   .width = shows_live_ ? terminal_width() : 0,
                                   .epoch_lines = false},
-        [](std::string_view text) { fmt::print(stderr, "{}", text); },
-        [](std::string_view text) { print(text); });
+        print_error, [](std::string_view text) { print(text); });
   }
 
   void end_run(const PlannedRun& run, bool was_finished) override {
@@ -62,9 +60,9 @@ void run_and_print(const runs::Comparison& comparison, const training::DataSplit
   }
   if (!output.team.is_first()) return;
   print_summary(comparison, output.flags,
-                fmt::format("{}, {}, {} epochs, batch size {}, {} threads", shared.data.name,
+                fmt::format("{}, {}, {} epochs, batch size {}, {} threads, {}", shared.data.name,
                             shared.model.name, shared.training.epochs, shared.training.batch_size,
-                            shared.training.threads),
+                            shared.training.threads, training::precision_name(shared.training)),
                 output.more);
 }
 

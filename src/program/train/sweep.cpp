@@ -81,7 +81,7 @@ void add_sweep(CLI::App& program) {
   auto arguments = std::make_shared<SweepArguments>();
   CLI::App& command = *program.add_subcommand(
       "sweep", "Train with several values of one option, and show what they change");
-  command.add_option("--method", arguments->method, "which method (default: bls-infobatch)")
+  command.add_option("--method", arguments->method, "the method (default: bls-infobatch)")
       ->type_name("NAME");
   command
       .add_option("--vary", arguments->vary,

@@ -14,8 +14,9 @@ namespace tamis::program {
 void TeamFlags::add(CLI::App& command) {
   constexpr const char* kGroup = "Several processes";
   command
-      .add_option("--layout", layout,
-                  "who keeps which scores: automatic, replicated or sharded (default: automatic)")
+      .add_option(
+          "--layout", layout,
+          "which process keeps which scores: automatic, replicated or sharded (default: automatic)")
       ->type_name("NAME")
       ->group(kGroup);
   command
@@ -30,8 +31,8 @@ Layout TeamFlags::chosen_layout() const {
 }
 
 training::Team TeamFlags::connect() const {
-  if (!(std::isfinite(time_limit) && time_limit > 0.0)) {
-    throw UsageError(fmt::format("--time-limit must be more than 0, got {}", time_limit));
+  if (!(time_limit > 0.0 && time_limit <= 1e9)) {
+    throw UsageError(fmt::format("--time-limit must be in (0, 1e9], got {}", time_limit));
   }
   return training::connect_team(std::chrono::milliseconds(std::llround(1000.0 * time_limit)));
 }

@@ -1,7 +1,6 @@
 // The flags of `tamis train` and `tamis compare` for several processes.
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "tamis/layout.h"

@@ -102,8 +102,9 @@ std::string introduction(training::Trainer& trainer) {
             fmt::format("{}, {} parameters", config.model.name,
                         with_commas(static_cast<std::uint64_t>(trainer.num_parameters()))));
   facts.add("run",
-            fmt::format("{} epochs, batch size {}, seed {}, {} threads{}", config.training.epochs,
-                        config.training.batch_size, config.training.seed, config.training.threads,
+            fmt::format("{} epochs, batch size {}, seed {}, {} threads, {}{}",
+                        config.training.epochs, config.training.batch_size, config.training.seed,
+                        config.training.threads, training::precision_name(config.training),
                         done > 0 ? fmt::format("; {} epochs are done", done) : ""));
   if (config.num_recorded > 0) {
     const std::uint64_t most = trainer.pruner().options().num_samples;
@@ -193,8 +194,7 @@ void train(const TrainArguments& arguments) {
       {.num_epochs = config.training.epochs,
        .width = !is_quiet && is_terminal(Stream::error) ? terminal_width() : 0,
        .epoch_lines = shows_lines},
-      [](std::string_view text) { fmt::print(stderr, "{}", text); },
-      [](std::string_view text) { print(text); });
+      print_error, [](std::string_view text) { print(text); });
   const auto outcome = trainer.run(progress, [] { return StopSignals::received() != 0; });
   progress.clear();
   if (outcome == training::Outcome::interrupted) {
@@ -219,14 +219,12 @@ void add_train(CLI::App& program) {
       .add_option("--policy", arguments->policy,
                   "... and the policy, by name; see tamis simulate --help")
       ->type_name("NAME");
-  command
-      .add_option("--out", arguments->out,
-                  "folder of the run (default: runs/DATA-MODEL-METHOD-seedS)")
-      ->type_name("FOLDER");
-  command
-      .add_option("--resume", arguments->resume,
-                  "continue the run in this folder, exactly where it stopped")
-      ->type_name("FOLDER");
+  add_path(command, "--out", arguments->out,
+           "folder of the run (default: runs/DATA-MODEL-METHOD-seedS)")
+      .type_name("FOLDER");
+  add_path(command, "--resume", arguments->resume,
+           "continue the run in this folder, exactly where it stopped")
+      .type_name("FOLDER");
   command.add_flag("--overwrite", arguments->overwrite, "replace a run that is in the folder");
   add_optional_count(
       command, "--record", arguments->num_recorded, 10'000,

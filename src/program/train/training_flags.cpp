@@ -4,13 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
-#include <set>
 #include <thread>
 #include <utility>
 
 #include "program/shared/arguments.h"
+#include "tamis/method.h"
 #include "tamis/registry.h"
 #include "training/data/known_data.h"
 #include "training/models/model_names.h"
@@ -60,25 +61,22 @@ std::uint64_t to_count(const std::string& flag, std::string text) {
   return static_cast<std::uint64_t>(*number);
 }
 
-// What an option does, and which scores or policies have it.
+// What an option does, as the first says it that has it, and which scores or policies have it.
 template <typename Info>
 void collect_help(std::span<const Info> all, std::map<std::string, std::string>& helps) {
   std::map<std::string, std::vector<std::string>> owners;
-  std::map<std::string, std::set<std::string>> texts;
+  std::map<std::string, std::string_view> texts;
   for (const Info& info : all) {
     for (const OptionInfo& option : info.options) {
       const std::string name(option.name);
-      owners[name].push_back(std::isnan(option.default_value)
-                                 ? std::string(info.name)
-                                 : fmt::format("{} {}", info.name, option.default_value));
-      texts[name].insert(std::string(option.help));
+      owners[name].push_back(
+          fmt::format("{} {}", info.name, format_option_value(name, option.default_value)));
+      texts.emplace(name, option.help);
     }
   }
   for (const auto& [name, who] : owners) {
-    const std::string what =
-        texts[name].size() == 1 ? *texts[name].begin() : "fraction that is removed";
     std::string& help = helps[name];
-    help += fmt::format("{}{} (default: {})", help.empty() ? "" : "; ", what, join(who));
+    help += fmt::format("{}{} (default: {})", help.empty() ? "" : "; ", texts[name], join(who));
   }
 }
 
@@ -146,6 +144,7 @@ void TrainingFlags::add_data(CLI::App& command) {
       .add_option_function<std::string>(
           "--data-dir",
           [this](const std::string& text) {
+            if (text.empty()) throw UsageError("--data-dir must not be empty");
             // Absolute, so that a run can be resumed from another folder.
             const auto path = std::filesystem::absolute(text);
             changes_.push_back([path](TrainingChoice& c) { c.config.data.data_dir = path; });
@@ -153,19 +152,19 @@ void TrainingFlags::add_data(CLI::App& command) {
           "where the files are (default: ./data, then the system's own folder)")
       ->type_name("FOLDER")
       ->group(std::string(kData));
-  add_count(command, "--limit", "number of training samples to use, taken evenly; 0: all", kData,
+  add_count(command, "--limit", "number of training samples to use, evenly spaced; 0: all", kData,
             [](TrainingChoice& c, std::uint64_t n) { c.config.data.limit = n; });
   add_count(command, "--test-limit", "number of test samples to use; 0: all", kData,
             [](TrainingChoice& c, std::uint64_t n) { c.config.data.test_limit = n; });
   add_number(command, "--label-noise",
-             "share of the training labels that are made wrong, by the seed (default: 0)", kData,
+             "share of the training labels that are replaced by wrong ones (default: 0)", kData,
              [](TrainingChoice& c, double x) { c.config.data.label_noise = x; });
   add_number(command, "--imbalance",
-             "size of the last class as a share of its own, the others in between (default: 1)",
-             kData, [](TrainingChoice& c, double x) { c.config.data.imbalance = x; });
+             "share of the last class to keep; the classes before it lose less (default: 1)", kData,
+             [](TrainingChoice& c, double x) { c.config.data.imbalance = x; });
   add_name(command, "--model", join(training::model_names()) + " (default: small-cnn)", kData,
            [](TrainingChoice& c, const std::string& name) { c.config.model.name = name; });
-  add_number(command, "--width", "times as many channels in every layer (default: 1)", kData,
+  add_number(command, "--width", "factor for the channels of every layer (default: 1)", kData,
              [](TrainingChoice& c, double x) { c.config.model.width = x; });
 }
 
@@ -192,28 +191,43 @@ void TrainingFlags::add_training(CLI::App& command) {
   add_kind(command, "--optimizer", "sgd (with Nesterov momentum) or adamw (default: sgd)",
            training::kOptimizerNames, training::choose_optimizer);
   add_number(command, "--learning-rate",
-             "the highest one of the run (default: 0.1 for sgd, 0.002 for adamw)", kTraining,
+             "the peak of the schedule (default: 0.1 for sgd, 0.002 for adamw)", kTraining,
              [](TrainingChoice& c, double x) { c.config.training.learning_rate = x; });
   add_kind(command, "--schedule",
-           "course of the learning rate: one-cycle, cosine or constant (default: one-cycle)",
+           "of the learning rate: one-cycle, cosine or constant (default: one-cycle)",
            training::kScheduleNames, training::choose_schedule);
   add_number(command, "--warmup",
              "share of the run in which the learning rate rises (default: 0.3 for one-cycle,\n"
              "0.05 for cosine)",
              kTraining, [](TrainingChoice& c, double x) { c.config.training.warmup = x; });
-  add_number(command, "--momentum", "of sgd; beta1 of adamw (default: 0.9)", kTraining,
+  add_number(command, "--momentum", "momentum of sgd, beta1 of adamw (default: 0.9)", kTraining,
              [](TrainingChoice& c, double x) { c.config.training.momentum = x; });
-  add_number(command, "--weight-decay", "(default: 5e-4 for sgd, 0.01 for adamw)", kTraining,
-             [](TrainingChoice& c, double x) { c.config.training.weight_decay = x; });
-  add_number(command, "--label-smoothing", "share of a label spread over all classes (default: 0)",
-             kTraining, [](TrainingChoice& c, double x) { c.config.training.label_smoothing = x; });
+  add_number(command, "--weight-decay", "L2 penalty (default: 5e-4 for sgd, 0.01 for adamw)",
+             kTraining, [](TrainingChoice& c, double x) { c.config.training.weight_decay = x; });
+  add_number(command, "--label-smoothing",
+             "share of a label that is spread over all classes (default: 0)", kTraining,
+             [](TrainingChoice& c, double x) { c.config.training.label_smoothing = x; });
   add_name(command, "--augment",
-           "change images at random: none, crop, or crop-flip (default: none)", kTraining,
+           "random changes of the images: none, crop or crop-flip (default: none)", kTraining,
            [](TrainingChoice& c, const std::string& text) {
              c.config.training.augment = static_cast<training::AugmentKind>(
                  find_name("--augment", text, training::kAugmentNames));
            });
-  add_count(command, "--threads", "processor cores to use, each process (default: all)", kTraining,
+  add_name(command, "--precision",
+           "of convolutions and linear layers: float32 or bfloat16 (default: bfloat16 where the\n"
+           "processor multiplies it, see docs/training.md)",
+           kTraining, [](TrainingChoice& c, const std::string& text) {
+             c.config.training.precision = static_cast<training::Precision>(
+                 find_name("--precision", text, training::kPrecisionNames));
+           });
+  add_name(
+      command, "--channels-last",
+      "layout of the feature maps, on or off; fast with oneDNN (default: on where torch has it)",
+      kTraining, [](TrainingChoice& c, const std::string& text) {
+        constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
+        c.config.training.channels_last = find_name("--channels-last", text, kSwitch) == 1;
+      });
+  add_count(command, "--threads", "processor cores for each process (default: all)", kTraining,
             [](TrainingChoice& c, std::uint64_t n) { c.config.training.threads = n; });
 }
 
@@ -222,7 +236,7 @@ void TrainingFlags::add_pruning(CLI::App& command) {
   collect_help(registered_policies(), helps);
   collect_help(registered_scorers(), helps);
   helps["delta"] =
-      "share of the epochs that are pruned, the later ones anneal (default: infobatch and seta "
+      "share of the epochs that are pruned; later epochs use all data (default: infobatch and seta "
       "0.875,\nothers 1)";
   helps["min_per_class"] =
       "least share of every class in each epoch; pruned samples are put back (default: 0)";
@@ -239,7 +253,7 @@ void TrainingFlags::add_pruning(CLI::App& command) {
   command
       .add_flag_callback(
           "--homogeneous", [set_common] { set_common("homogeneous", 1.0); },
-          "batches of samples of one weight each, so that the mean loss can be weighted exactly")
+          "put samples of one weight into each batch, so that its mean loss is weighted exactly")
       ->group(std::string(kPruning));
   for (const auto& [option, help] : helps) {
     const std::string flag = option_flag(option);
@@ -262,12 +276,12 @@ void TrainingFlags::add(CLI::App& command, bool with_seed) {
           [this](const std::string& name) {
             preset_ = as_usage([&] { return &training::find_preset(name); });
           },
-          "begin with the settings of this name, see below; other flags change them")
+          "start from these settings, see below; other flags override them")
       ->type_name("NAME");
   add_data(command);
   add_training(command);
   if (with_seed) {
-    add_count(command, "--seed", "where all random choices come from (default: 0)", kTraining,
+    add_count(command, "--seed", "seed of all random choices (default: 0)", kTraining,
               [](TrainingChoice& c, std::uint64_t n) { c.config.training.seed = n; });
   }
   add_pruning(command);
@@ -275,15 +289,13 @@ void TrainingFlags::add(CLI::App& command, bool with_seed) {
 
 TrainingChoice TrainingFlags::choose(const training::Preset* base) const {
   TrainingChoice choice;
-  // Not torch's own default, which takes two processors of a virtual machine for one.
-  choice.config.training.threads = std::max(1U, std::thread::hardware_concurrency());
-  choice.config.training.threads =
-      std::max<std::uint64_t>(1, choice.config.training.threads / training::num_processes_here());
   if (const training::Preset* const preset = preset_ != nullptr ? preset_ : base) {
-    const std::uint64_t threads = choice.config.training.threads;
     choice = {.config = preset->config, .options = preset->options};
-    choice.config.training.threads = threads;
   }
+  // Not torch's own default, which takes two processors of a virtual machine for one.
+  choice.config.training.threads = std::max<std::uint64_t>(
+      1, std::thread::hardware_concurrency() / training::num_processes_here());
+  training::choose_for_processor(choice.config.training);
   for (const Change& change : kinds_) change(choice);
   for (const Change& change : changes_) change(choice);
   as_usage([&] {

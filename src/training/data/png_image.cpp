@@ -2,6 +2,8 @@
 
 #include <png.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 
 #include "base/check.h"
@@ -9,6 +11,8 @@
 namespace tamis::training {
 
 namespace {
+
+constexpr std::uint64_t kMostPixels = std::uint64_t{1} << 28U;
 
 // libpng's simplified interface reports errors as values, so no longjmp crosses our destructors.
 struct Reader {
@@ -28,6 +32,15 @@ PngImage read_png(const std::filesystem::path& path) {
     throw std::runtime_error(detail::concat(path.native(), ": cannot read PNG: ", image.message));
   };
   if (png_image_begin_read_from_file(&image, path.c_str()) == 0) fail();
+  // A file of a few bytes can claim any size: deflate makes at most 1032 bytes of one, and a byte
+  // holds at most eight pixels.
+  const std::uint64_t claimed = std::uint64_t{image.width} * image.height;
+  const std::uint64_t possible = 8 * 1032 * std::filesystem::file_size(path);
+  if (claimed > std::min(possible, kMostPixels)) {
+    throw std::runtime_error(detail::concat(
+        path.native(), ": cannot read PNG: ", image.width, " x ", image.height, " pixels are ",
+        claimed > kMostPixels ? "more than 2^28" : "more than a file of its size can hold"));
+  }
   const bool color = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   image.format = color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   PngImage result{.height = image.height,

@@ -1,5 +1,6 @@
 #include "training/models/model.h"
 
+#include <ATen/autocast_mode.h>
 #include <torch/torch.h>
 
 #include "base/check.h"
@@ -8,6 +9,46 @@
 #include "training/models/small_cnn.h"
 
 namespace tamis::training {
+
+namespace {
+
+// torch.autocast("cpu", torch.bfloat16) for the life of this object.
+class Bfloat16Autocast {
+ public:
+  Bfloat16Autocast()
+      : was_enabled_(at::autocast::is_autocast_enabled(at::kCPU)),
+        type_before_(at::autocast::get_autocast_dtype(at::kCPU)) {
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    at::autocast::increment_nesting();
+  }
+  Bfloat16Autocast(const Bfloat16Autocast&) = delete;
+  Bfloat16Autocast& operator=(const Bfloat16Autocast&) = delete;
+  ~Bfloat16Autocast() {
+    // Weights that were converted are of no use after the next step.
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_dtype(at::kCPU, type_before_);
+    at::autocast::set_autocast_enabled(at::kCPU, was_enabled_);
+  }
+
+ private:
+  bool was_enabled_;
+  at::ScalarType type_before_;
+};
+
+}  // namespace
+
+Model::Model(const std::string& name, const ModelOptions& options)
+    : Module(name),
+      layout_(options.channels_last ? at::MemoryFormat::ChannelsLast
+                                    : at::MemoryFormat::Contiguous),
+      bfloat16_(options.bfloat16) {}
+
+torch::Tensor Model::forward(const torch::Tensor& images) {
+  if (!bfloat16_) return compute(images);
+  const Bfloat16Autocast autocast;
+  return compute(images).to(torch::kFloat);
+}
 
 std::shared_ptr<Model> make_model(const std::string& name, const ModelOptions& options) {
   detail::require(options.channels >= 1, "Model", "channels", "at least 1", options.channels);

@@ -10,13 +10,6 @@
 
 namespace tamis::training {
 
-// Maps images [B, C, H, W] to logits [B, num_classes].
-class Model : public torch::nn::Module {
- public:
-  using torch::nn::Module::Module;
-  virtual torch::Tensor forward(torch::Tensor images) = 0;
-};
-
 struct ModelOptions {
   std::int64_t channels = 3;
   std::int64_t height = 32;
@@ -24,6 +17,27 @@ struct ModelOptions {
   std::int64_t num_classes = 10;
   // Multiplies the number of channels of every layer, rounded to a multiple of 8; above 0.
   double width_factor = 1.0;
+  // Memory layout of the feature maps: NHWC, which oneDNN computes in, or NCHW.
+  bool channels_last = true;
+  // Convolutions and linear layers compute in bfloat16 (autocast); weights stay float32.
+  bool bfloat16 = false;
+};
+
+// Maps images [B, C, H, W] to logits [B, num_classes], float32 in every precision.
+class Model : public torch::nn::Module {
+ public:
+  torch::Tensor forward(const torch::Tensor& images);
+
+ protected:
+  Model(const std::string& name, const ModelOptions& options);
+
+  at::MemoryFormat layout() const { return layout_; }
+
+ private:
+  virtual torch::Tensor compute(torch::Tensor images) = 0;
+
+  at::MemoryFormat layout_;
+  bool bfloat16_;
 };
 
 // `name` is one of model_names(). Weights come from torch's global generator: call

@@ -92,7 +92,7 @@ torch::nn::Sequential make_stages(ResNet::Depth depth, double factor) {
 }  // namespace
 
 ResNet::ResNet(Depth depth, const ModelOptions& options)
-    : Model("ResNet"),
+    : Model("ResNet", options),
       stem_(conv(options.channels, scaled_channels(64, options.width_factor), 3)),
       norm_(scaled_channels(64, options.width_factor)),
       stages_(make_stages(depth, options.width_factor)),
@@ -110,8 +110,8 @@ ResNet::ResNet(Depth depth, const ModelOptions& options)
   }
 }
 
-torch::Tensor ResNet::forward(torch::Tensor images) {
-  torch::Tensor x = images.contiguous(at::MemoryFormat::ChannelsLast);
+torch::Tensor ResNet::compute(torch::Tensor images) {
+  torch::Tensor x = images.contiguous(layout());
   x = torch::relu(norm_(stem_(x)));
   x = stages_->forward(x);
   return classifier_(torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1));

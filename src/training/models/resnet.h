@@ -17,9 +17,10 @@ class ResNet final : public Model {
   enum class Depth { resnet18, resnet50 };
 
   ResNet(Depth depth, const ModelOptions& options);
-  torch::Tensor forward(torch::Tensor images) override;
 
  private:
+  torch::Tensor compute(torch::Tensor images) override;
+
   torch::nn::Conv2d stem_;
   torch::nn::BatchNorm2d norm_;
   torch::nn::Sequential stages_;

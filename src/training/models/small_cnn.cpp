@@ -21,7 +21,7 @@ std::int64_t map_size(const ModelOptions& options) {
 }  // namespace
 
 SmallCnn::SmallCnn(const ModelOptions& options)
-    : Model("SmallCnn"),
+    : Model("SmallCnn", options),
       conv1_(
           conv(kBlock * kBlock * options.channels, scaled_channels(32, options.width_factor), 3)),
       norm1_(scaled_channels(32, options.width_factor)),
@@ -37,16 +37,14 @@ SmallCnn::SmallCnn(const ModelOptions& options)
   register_module("classifier", classifier_);
 }
 
-torch::Tensor SmallCnn::forward(torch::Tensor images) {
+torch::Tensor SmallCnn::compute(torch::Tensor images) {
   const std::int64_t rows = map_side(images.size(2));
   const std::int64_t columns = map_side(images.size(3));
   if (images.size(2) % kBlock != 0 || images.size(3) % kBlock != 0) {
     images =
         torch::constant_pad_nd(images, {0, images.size(3) % kBlock, 0, images.size(2) % kBlock});
   }
-  // Channels last is what the convolutions compute in; twice as fast on a CPU as the default.
-  torch::Tensor x =
-      torch::pixel_unshuffle(images, kBlock).contiguous(at::MemoryFormat::ChannelsLast);
+  torch::Tensor x = torch::pixel_unshuffle(images, kBlock).contiguous(layout());
   x = torch::relu(norm1_(torch::max_pool2d(conv1_(x), 2)));
   x = torch::relu(norm2_(torch::max_pool2d(conv2_(x), 2)));
   if (x.size(2) != rows || x.size(3) != columns) x = torch::adaptive_avg_pool2d(x, {rows, columns});

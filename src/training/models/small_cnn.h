@@ -16,9 +16,10 @@ namespace tamis::training {
 class SmallCnn final : public Model {
  public:
   explicit SmallCnn(const ModelOptions& options);
-  torch::Tensor forward(torch::Tensor images) override;
 
  private:
+  torch::Tensor compute(torch::Tensor images) override;
+
   torch::nn::Conv2d conv1_;
   torch::nn::BatchNorm2d norm1_;
   torch::nn::Conv2d conv2_;

@@ -33,9 +33,9 @@ struct CheckpointState {
 };
 
 // Replaces the checkpoint in `folder`. Model and optimiser go to one new file and the pruner to
-// another; then checkpoint.json, which names both with their checksums, replaces the old one in one
-// move, and the old files go. So at every moment there is one complete checkpoint: the old or the
-// new one. A final checkpoint has the names checkpoint.pt and pruner.safetensors. With several
+// another; then checkpoint.json, which names both, replaces the old one in one move, and the old
+// files go. So at every moment there is one complete checkpoint: the old or the new one. A final
+// checkpoint has the names checkpoint.safetensors and pruner.safetensors. With several
 // processes all call it and rank 0 writes. Throws std::runtime_error.
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointParts& parts,
                      const CheckpointState& state, bool is_final);

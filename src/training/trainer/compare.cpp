@@ -36,11 +36,7 @@ RunFolder open_or_create(const fs::path& path, const Team& team) {
 // must not count against the first method.
 void warm_up(const RunConfig& config, const Dataset& data) {
   torch::set_num_threads(static_cast<int>(config.training.threads));
-  const auto model = make_model(config.model.name, {.channels = data.channels(),
-                                                    .height = data.height(),
-                                                    .width = data.width(),
-                                                    .num_classes = data.num_classes,
-                                                    .width_factor = config.model.width});
+  const auto model = make_initial_model(config, data);
   std::vector<SampleIndex> indices(std::min<std::size_t>(config.training.batch_size, data.size()));
   std::iota(indices.begin(), indices.end(), SampleIndex{0});
   const Batch batch = make_batch(data, indices);
@@ -55,6 +51,7 @@ runs::ComparisonPlan make_plan(const RunConfig& shared, const std::vector<Method
                                std::vector<std::uint64_t> seeds, std::string baseline) {
   validate(shared);
   runs::ComparisonPlan plan{.shared = shared_to_json(shared),
+                            .former = former_settings(),
                             .methods = {},
                             .seeds = std::move(seeds),
                             .baseline = std::move(baseline)};

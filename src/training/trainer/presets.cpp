@@ -74,10 +74,10 @@ Preset paper(std::string_view name, std::string_view summary, const std::string&
 
 std::vector<Preset> make_presets() {
   return {quick(), fashion(), cifar10(),
-          paper("paper-cifar10", "the authors' recipe: CIFAR-10, ResNet-18, 200 epochs; for days",
+          paper("paper-cifar10", "the authors' recipe: CIFAR-10, ResNet-18, 200 epochs; takes days",
                 "cifar10"),
-          paper("paper-cifar100", "the authors' recipe: CIFAR-100, ResNet-18, 200 epochs; for days",
-                "cifar100")};
+          paper("paper-cifar100",
+                "the authors' recipe: CIFAR-100, ResNet-18, 200 epochs; takes days", "cifar100")};
 }
 
 }  // namespace

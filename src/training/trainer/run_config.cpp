@@ -58,7 +58,9 @@ Json training_to_json(const TrainingConfig& training) {
           {"label_smoothing", training.label_smoothing},
           {"augment", name_of(training.augment, kAugmentNames)},
           {"seed", training.seed},
-          {"threads", training.threads}};
+          {"threads", training.threads},
+          {"precision", name_of(training.precision, kPrecisionNames)},
+          {"channels_last", training.channels_last}};
 }
 
 TrainingConfig training_from_json(const Json& json) {
@@ -74,7 +76,9 @@ TrainingConfig training_from_json(const Json& json) {
       .label_smoothing = json.at("label_smoothing").get<double>(),
       .augment = kind_of<AugmentKind>(json.at("augment").get<std::string>(), kAugmentNames),
       .seed = json.at("seed").get<std::uint64_t>(),
-      .threads = json.at("threads").get<std::uint64_t>()};
+      .threads = json.at("threads").get<std::uint64_t>(),
+      .precision = kind_of<Precision>(json.value("precision", "float32"), kPrecisionNames),
+      .channels_last = json.value("channels_last", true)};
 }
 
 ModelConfig model_from_json(const Json& json) {
@@ -106,6 +110,10 @@ void choose_optimizer(TrainingConfig& config, OptimizerKind optimizer) {
 void choose_schedule(TrainingConfig& config, ScheduleKind schedule) {
   config.schedule = schedule;
   config.warmup = schedule == ScheduleKind::one_cycle ? 0.3 : 0.05;
+}
+
+std::string_view precision_name(const TrainingConfig& config) {
+  return name_of(config.precision, kPrecisionNames);
 }
 
 void validate(const RunConfig& config) {
@@ -179,6 +187,15 @@ Json shared_to_json(const RunConfig& config) {
   return {{"data", data_to_json(config.data)},
           {"model", {{"name", config.model.name}, {"width", config.model.width}}},
           {"training", training}};
+}
+
+Json former_settings() {
+  const TrainingConfig training;
+  const DataConfig data;
+  return {{"data", {{"label_noise", data.label_noise}, {"imbalance", data.imbalance}}},
+          {"training",
+           {{"precision", name_of(training.precision, kPrecisionNames)},
+            {"channels_last", training.channels_last}}}};
 }
 
 Method method_from_json(const Json& json, const std::string& name, const std::string& source) {

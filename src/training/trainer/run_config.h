@@ -37,12 +37,14 @@ struct ModelConfig {
 enum class OptimizerKind { sgd, adamw };
 enum class ScheduleKind { one_cycle, cosine, constant };
 enum class AugmentKind { none, crop, crop_flip };
+enum class Precision { float32, bfloat16 };
 
 // Names in the order of the enumerators.
 inline constexpr std::array<std::string_view, 2> kOptimizerNames = {"sgd", "adamw"};
 inline constexpr std::array<std::string_view, 3> kScheduleNames = {"one-cycle", "cosine",
                                                                    "constant"};
 inline constexpr std::array<std::string_view, 3> kAugmentNames = {"none", "crop", "crop-flip"};
+inline constexpr std::array<std::string_view, 2> kPrecisionNames = {"float32", "bfloat16"};
 
 struct TrainingConfig {
   std::uint64_t epochs = 16;
@@ -58,6 +60,10 @@ struct TrainingConfig {
   AugmentKind augment = AugmentKind::none;
   std::uint64_t seed = 0;
   std::uint64_t threads = 1;  // a resumed run is exact only with as many as it began with
+  // As ModelOptions has them. The defaults are what runs did before they had a choice; the program
+  // takes those of choose_for_processor().
+  Precision precision = Precision::float32;
+  bool channels_last = true;
 
   friend bool operator==(const TrainingConfig&, const TrainingConfig&) = default;
 };
@@ -79,6 +85,12 @@ void choose_optimizer(TrainingConfig& config, OptimizerKind optimizer);
 // Sets the schedule and the usual warm-up: 0.3 for one-cycle, 0.05 for cosine.
 void choose_schedule(TrainingConfig& config, ScheduleKind schedule);
 
+// Sets precision and layout to the fastest for this processor and this build of torch: bfloat16
+// where the processor multiplies it (AVX512-BF16), channels last where torch has oneDNN.
+void choose_for_processor(TrainingConfig& config);
+
+std::string_view precision_name(const TrainingConfig& config);
+
 // What a run found when it started; part of config.json, but no choice of the user's.
 struct RunFacts {
   std::uint64_t num_train = 0;
@@ -97,6 +109,8 @@ Json to_json(const RunConfig& config, const RunFacts& facts);
 // The parts that a comparison shares between its runs: no method, no seed.
 Json shared_to_json(const RunConfig& config);
 Json to_json(const Method& method);
+// What comparisons had before these settings existed; their files do not name them.
+Json former_settings();
 
 // The way back. Throws std::runtime_error that begins with `source` if the JSON is not of that
 // form, which is that of runs::read_config().

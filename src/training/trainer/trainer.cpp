@@ -9,6 +9,7 @@
 
 #include "base/agreement.h"
 #include "base/check.h"
+#include "tamis/libtorch/output_watch.h"
 #include "tamis/registry.h"
 #include "training/data/batch.h"
 #include "training/data/disturbance.h"
@@ -23,16 +24,6 @@ namespace tamis::training {
 namespace {
 
 using detail::concat;
-
-// Weights before the first step; no other random number of a run comes from torch.
-std::shared_ptr<Model> make_initial_model(const RunConfig& config, const Dataset& data) {
-  torch::manual_seed(config.training.seed);
-  return make_model(config.model.name, {.channels = data.channels(),
-                                        .height = data.height(),
-                                        .width = data.width(),
-                                        .num_classes = data.num_classes,
-                                        .width_factor = config.model.width});
-}
 
 std::vector<std::int32_t> labels_of(const Dataset& data) {
   const torch::Tensor labels = data.labels.to(torch::kInt32).contiguous();
@@ -94,6 +85,12 @@ void clear_gradients(const torch::nn::Module& model) {
   for (torch::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
 }
 
+std::vector<float> weights_of(const EpochPlan& plan, std::size_t begin, std::size_t count) {
+  std::vector<float> weights(count);
+  for (std::size_t k = 0; k < count; ++k) weights[k] = plan.weight(begin + k);
+  return weights;
+}
+
 Batch load_batch(const Dataset& data, std::span<const SampleIndex> samples,
                  const TrainingConfig& settings, std::uint64_t epoch) {
   if (settings.augment == AugmentKind::none) return make_batch(data, samples);
@@ -131,6 +128,18 @@ std::shared_ptr<const DataSplits> load_run_data(const DataConfig& config) {
                                                  .test = spread(all.test, config.test_limit)});
 }
 
+std::shared_ptr<Model> make_initial_model(const RunConfig& config, const Dataset& data) {
+  torch::manual_seed(config.training.seed);
+  return make_model(config.model.name,
+                    {.channels = data.channels(),
+                     .height = data.height(),
+                     .width = data.width(),
+                     .num_classes = data.num_classes,
+                     .width_factor = config.model.width,
+                     .channels_last = config.training.channels_last,
+                     .bfloat16 = config.training.precision == Precision::bfloat16});
+}
+
 Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Team team,
                  Layout layout)
     : config_((validate(config), std::move(config))),
@@ -142,8 +151,8 @@ Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Tea
       pruner_(make_pruner(config_, data_->train, team_, layout)),
       batch_size_(share_of_batch(config_, team_)),
       uses_scores_(make_policy(config_.method.policy)->uses_scores()),
-      uses_sample_losses_(uses_scores_ && make_scorer(config_.method.score, 1)->prefers() ==
-                                              LossKind::sample_losses) {
+      uses_sample_losses_(uses_scores_ && pruner_.scorer().prefers() == LossKind::sample_losses),
+      uses_gradients_(uses_scores_ && pruner_.scorer().prefers() == LossKind::output_gradients) {
   torch::set_num_threads(static_cast<int>(config_.training.threads));
   check_same_settings(config_, team_);
   start_or_restore();
@@ -206,10 +215,10 @@ void Trainer::restore() {
 void Trainer::start_recording() {
   detail::require(team_.is_alone(), "train", "number of processes", "1 for a run that is recorded",
                   team_.size());
-  const std::filesystem::path folder = folder_ / "record";
+  const std::filesystem::path folder = folder_ / runs::kRecordFolder;
   // A run that was stopped before its first checkpoint begins again, and so does its recording.
   if (pruner_.num_observations() + pruner_.num_skipped_observations() == 0) {
-    std::filesystem::remove_all(folder);
+    Recorder::remove(folder);
   }
   pruner_.record(folder, {.num_recorded = config_.num_recorded, .seed = config_.training.seed});
 }
@@ -258,10 +267,16 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
 
   const Batch batch = load_batch(data_->train, samples, settings, epoch());
   clear_gradients(*model_);
-  const torch::Tensor logits = model_->forward(batch.data);
+  libtorch::OutputWatch outputs;
+  torch::Tensor logits = model_->forward(batch.data);
+  if (watches_outputs()) logits = outputs.watch(logits);
   const StepLoss loss = make_step_loss(
       logits, batch.target, plan, begin,
       {.label_smoothing = settings.label_smoothing, .per_sample = uses_sample_losses_});
+  if (watches_outputs()) {
+    // A run that is only recorded trains as it would without.
+    outputs.bind(count, uses_gradients_ ? weights_of(plan, begin, count) : std::vector<float>());
+  }
   loss.objective.backward();
   StepSums sums{.loss = loss.mean_loss,
                 .correct = static_cast<std::uint64_t>(
@@ -277,7 +292,7 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   }
   stops_ = sums.stops;
   optimizer_->step();
-  observe(begin, count, loss);
+  observe(begin, count, loss, outputs);
   pruner_.set_position(begin + count);
 
   ++step_;
@@ -296,10 +311,23 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
                     .losses = observes_losses() ? loss.sample_losses() : std::span<const float>()});
 }
 
-void Trainer::observe(std::size_t begin, std::size_t count, const StepLoss& loss) {
+void Trainer::observe(std::size_t begin, std::size_t count, const StepLoss& loss,
+                      const libtorch::OutputWatch& outputs) {
   const Stopwatch watch;
-  if (observes_losses()) {
+  std::vector<float> norms;
+  if (watches_outputs()) {
+    norms = outputs.norms();
+    // Weights that stand on the losses are in their gradients too.
+    if (uses_sample_losses_) {
+      for (std::size_t k = 0; k < norms.size(); ++k) norms[k] /= pruner_.plan()->weight(begin + k);
+    }
+  }
+  if (config_.num_recorded > 0) {
+    pruner_.observe(begin, loss.sample_losses(), norms);
+  } else if (uses_sample_losses_) {
     pruner_.observe(begin, loss.sample_losses());
+  } else if (uses_gradients_) {
+    pruner_.observe(begin, loss.mean_loss, norms);
   } else if (uses_scores_) {
     pruner_.observe(begin, count, loss.mean_loss);
   }

@@ -21,12 +21,17 @@ namespace torch::optim {
 class Optimizer;
 }
 
+namespace tamis::libtorch {
+class OutputWatch;
+}
+
 namespace tamis::training {
 
 using runs::EpochMetrics;
 using runs::RunFolder;
 
 class Model;
+struct Dataset;
 struct DataSplits;
 struct StepLoss;
 
@@ -67,9 +72,12 @@ class Trainer {
  private:
   bool train_epoch(TrainingObserver& observer, const StopRequest& stop);
   void train_step(const EpochPlan& plan, TrainingObserver& observer);
-  void observe(std::size_t begin, std::size_t count, const StepLoss& loss);
+  void observe(std::size_t begin, std::size_t count, const StepLoss& loss,
+               const libtorch::OutputWatch& outputs);
   // True: the pruner gets one loss per sample.
   bool observes_losses() const { return uses_sample_losses_ || config_.num_recorded > 0; }
+  // True: the pruner gets the norms of the outputs' gradients.
+  bool watches_outputs() const { return uses_gradients_ || config_.num_recorded > 0; }
   bool should_stop(const StopRequest& stop);
   bool finish_epoch(TrainingObserver& observer, const StopRequest& stop);
   void start_recording();
@@ -89,6 +97,7 @@ class Trainer {
   std::size_t batch_size_;   // of each process
   bool uses_scores_;         // false: the policy never looks at them
   bool uses_sample_losses_;  // true: the score is made from one loss per sample
+  bool uses_gradients_;      // true: from the gradients of the outputs
   std::vector<EpochMetrics> metrics_;
   RunningEpoch running_;
   std::uint64_t step_ = 0;
@@ -99,5 +108,9 @@ class Trainer {
 
 // The training and test samples that a run uses. Throws as load_data() does.
 std::shared_ptr<const DataSplits> load_run_data(const DataConfig& config);
+
+// The model of a run, with the weights before the first step, which come from the seed alone; no
+// other random number of a run comes from torch.
+std::shared_ptr<Model> make_initial_model(const RunConfig& config, const Dataset& data);
 
 }  // namespace tamis::training

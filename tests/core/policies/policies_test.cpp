@@ -7,11 +7,6 @@
 #include "base/rounding.h"
 #include "support/golden.h"
 #include "support/random_input.h"
-#include "tamis/policies/epsilon_greedy.h"
-#include "tamis/policies/infobatch.h"
-#include "tamis/policies/seta.h"
-#include "tamis/policies/trim.h"
-#include "tamis/policies/ucb.h"
 #include "tamis/registry.h"
 
 namespace tamis {
@@ -35,12 +30,12 @@ TEST(InfoBatch, SelectsAsManyAsTheAuthorsCode) {
   for (const auto& entry : golden["cases"]) {
     const auto ratio = entry["prune_ratio"].get<double>();
     if (ratio > 0.9) {
-      EXPECT_THROW(make_infobatch({.prune_ratio = ratio}), std::invalid_argument);
+      EXPECT_THROW(make_policy({"infobatch", {{"prune_ratio", ratio}}}), std::invalid_argument);
       continue;
     }
     const auto scores = golden_vector(golden["score_vectors"][entry["name"].get<std::string>()]);
-    const auto selection =
-        make_infobatch({.prune_ratio = ratio})->select({.scores = *make_score_view(scores)});
+    const auto selection = make_policy({"infobatch", {{"prune_ratio", ratio}}})
+                               ->select({.scores = *make_score_view(scores)});
     EXPECT_NEAR(*selection.report.threshold, entry["mean"].get<double>(), 1e-12);
     EXPECT_EQ(*selection.report.num_below, entry["num_below_mean"].get<std::size_t>());
     EXPECT_EQ(*selection.report.num_kept_of_below, entry["num_kept_of_below"].get<std::size_t>());
@@ -51,8 +46,8 @@ TEST(InfoBatch, SelectsAsManyAsTheAuthorsCode) {
 
 TEST(InfoBatch, KeepsEverySampleScoringAboveTheMean) {
   const auto scores = test::random_scores(5000, 1, 0.1);
-  const auto selection =
-      make_infobatch()->select({.scores = *make_score_view(scores), .epoch = 3, .seed = 4});
+  const auto selection = make_policy({"infobatch"})
+                             ->select({.scores = *make_score_view(scores), .epoch = 3, .seed = 4});
   for (std::size_t i = 0; i < scores.size(); ++i) {
     const bool easy = static_cast<double>(scores[i]) < *selection.report.threshold;
     if (!easy) {
@@ -66,7 +61,8 @@ TEST(InfoBatch, PrunesNothingWhenAllScoresAreEqual) {
   for (const float value : {0.1F, 0.3F, 1.0F / 3.0F, 2.3025851F, 1e-30F, 1e30F}) {
     for (const std::size_t n : {1U, 7U, 1000U, 123457U}) {
       const std::vector<float> scores(n, value);
-      EXPECT_EQ(make_infobatch()->select({.scores = *make_score_view(scores)}).kept.count(), n)
+      EXPECT_EQ(
+          make_policy({"infobatch"})->select({.scores = *make_score_view(scores)}).kept.count(), n)
           << value;
     }
   }
@@ -74,7 +70,7 @@ TEST(InfoBatch, PrunesNothingWhenAllScoresAreEqual) {
 
 TEST(InfoBatch, KeepsEverythingWhileNothingIsScored) {
   const std::vector<float> scores(100, kUnscored);
-  const auto selection = make_infobatch()->select({.scores = *make_score_view(scores)});
+  const auto selection = make_policy({"infobatch"})->select({.scores = *make_score_view(scores)});
   EXPECT_EQ(selection.kept.count(), 100U);
   EXPECT_TRUE(selection.rescaled.empty());
 }
@@ -83,8 +79,8 @@ TEST(InfoBatch, KeepsEverythingWhileNothingIsScored) {
 TEST(InfoBatch, WeightsMakeUpForWhatWasLeftOut) {
   for (const double ratio : {0.1, 0.3, 0.5, 0.75, 0.9}) {
     const auto scores = test::random_scores(20000, 5);
-    const auto selection =
-        make_infobatch({.prune_ratio = ratio})->select({.scores = *make_score_view(scores)});
+    const auto selection = make_policy({"infobatch", {{"prune_ratio", ratio}}})
+                               ->select({.scores = *make_score_view(scores)});
     const double total = static_cast<double>(*selection.report.num_kept_of_below) *
                          static_cast<double>(selection.rescale);
     EXPECT_NEAR(total, static_cast<double>(*selection.report.num_below), 1.0 / (1.0 - ratio));
@@ -93,17 +89,18 @@ TEST(InfoBatch, WeightsMakeUpForWhatWasLeftOut) {
 
 TEST(Seta, UsesTheGroupsThatTheAuthorsCodeUses) {
   for (const auto& entry : test::load_golden("seta_windows.json")) {
-    const SetaOptions options{.prune_ratio = 0.0,
-                              .groups = entry["num_groups"].get<std::size_t>(),
-                              .window_scale = entry["window_scale"].get<double>()};
+    const Spec spec{"seta",
+                    {{"prune_ratio", 0.0},
+                     {"groups", entry["num_groups"].get<double>()},
+                     {"window_scale", entry["window_scale"].get<double>()}}};
     if (entry.contains("error")) {
-      EXPECT_THROW(make_seta(options), std::invalid_argument);
+      EXPECT_THROW(make_policy(spec), std::invalid_argument);
       continue;
     }
     const auto scores = test::random_scores(500, 2);
     for (std::size_t t = 0; t < entry["ranges"].size(); ++t) {
       const auto report =
-          make_seta(options)->select({.scores = *make_score_view(scores), .epoch = t}).report;
+          make_policy(spec)->select({.scores = *make_score_view(scores), .epoch = t}).report;
       EXPECT_EQ(*report.window_begin, entry["ranges"][t][0].get<std::size_t>());
       EXPECT_EQ(*report.window_end, entry["ranges"][t][1].get<std::size_t>());
     }
@@ -112,8 +109,9 @@ TEST(Seta, UsesTheGroupsThatTheAuthorsCodeUses) {
 
 TEST(Seta, KeepsTheSamplesOfItsWindowAndTheUnscored) {
   const auto scores = test::random_scores(3000, 8, 0.2);
-  const auto selection = make_seta({.prune_ratio = 0.0, .groups = 6, .window_scale = 0.5})
-                             ->select({.scores = *make_score_view(scores), .epoch = 2, .seed = 1});
+  const auto selection =
+      make_policy({"seta", {{"prune_ratio", 0.0}, {"groups", 6}, {"window_scale", 0.5}}})
+          ->select({.scores = *make_score_view(scores), .epoch = 2, .seed = 1});
   const auto& groups = selection.report.groups;
   const float low = groups[*selection.report.window_begin].low;
   const float high = groups[*selection.report.window_end - 1].high;
@@ -126,8 +124,9 @@ TEST(Seta, KeepsTheSamplesOfItsWindowAndTheUnscored) {
 TEST(Seta, UsesFewerGroupsForFewDistinctScores) {
   std::vector<float> scores(90);
   for (std::size_t i = 0; i < scores.size(); ++i) scores[i] = static_cast<float>(i % 3);
-  const auto selection = make_seta({.prune_ratio = 0.0, .groups = 10, .window_scale = 0.5})
-                             ->select({.scores = *make_score_view(scores), .epoch = 1});
+  const auto selection =
+      make_policy({"seta", {{"prune_ratio", 0.0}, {"groups", 10}, {"window_scale", 0.5}}})
+          ->select({.scores = *make_score_view(scores), .epoch = 1});
   ASSERT_EQ(selection.report.groups.size(), 3U);
   for (const auto& group : selection.report.groups) EXPECT_EQ(group.size, 30U);
   EXPECT_EQ(selection.kept.count(), 60U);  // window 2 of 3, starting at group 1
@@ -135,14 +134,15 @@ TEST(Seta, UsesFewerGroupsForFewDistinctScores) {
 
 TEST(Seta, KeepsTheRandomSubsetWhileNothingIsScored) {
   const std::vector<float> scores(1000, kUnscored);
-  const auto selection = make_seta()->select({.scores = *make_score_view(scores), .epoch = 4});
+  const auto selection =
+      make_policy({"seta"})->select({.scores = *make_score_view(scores), .epoch = 4});
   EXPECT_EQ(selection.kept.count(), 900U);
   EXPECT_TRUE(selection.report.groups.empty());
 }
 
 TEST(EpsilonGreedy, KeepsTheHighestAndSomeOfTheRest) {
   const auto scores = test::random_scores(1000, 3);
-  const auto selection = make_epsilon_greedy({.prune_ratio = 0.5, .epsilon = 0.2})
+  const auto selection = make_policy({"epsilon-greedy", {{"prune_ratio", 0.5}, {"epsilon", 0.2}}})
                              ->select({.scores = *make_score_view(scores), .epoch = 1, .seed = 2});
   EXPECT_EQ(selection.kept.count(), 500U);
   auto sorted = scores;
@@ -162,7 +162,7 @@ TEST(Ucb, KeepsExactlyTheHighestScored) {
     auto scores = test::random_scores(100 + seed * 7, seed);
     for (std::size_t i = 0; i < scores.size(); i += 2)
       scores[i] = -std::floor(scores[i]);  // ties, -0
-    const auto kept = kept_of(make_ucb({.prune_ratio = 0.37})
+    const auto kept = kept_of(make_policy({"ucb", {{"prune_ratio", 0.37}}})
                                   ->select({.scores = *make_score_view(scores), .seed = seed}));
     auto sorted = scores;
     std::sort(sorted.begin(), sorted.end(), std::greater<>());
@@ -174,18 +174,19 @@ TEST(Ucb, KeepsExactlyTheHighestScored) {
 TEST(Ucb, PutsUnscoredSamplesFirst) {
   auto scores = test::random_scores(100, 1);
   for (std::size_t i = 0; i < 30; ++i) scores[i] = kUnscored;
-  const auto some = make_ucb({.prune_ratio = 0.5})->select({.scores = *make_score_view(scores)});
+  const auto some =
+      make_policy({"ucb", {{"prune_ratio", 0.5}}})->select({.scores = *make_score_view(scores)});
   EXPECT_EQ(some.kept.count(), 50U);
   for (std::size_t i = 0; i < 30; ++i) EXPECT_TRUE(some.kept.test(i));
-  const auto few =
-      kept_of(make_ucb({.prune_ratio = 0.9})->select({.scores = *make_score_view(scores)}));
+  const auto few = kept_of(
+      make_policy({"ucb", {{"prune_ratio", 0.9}}})->select({.scores = *make_score_view(scores)}));
   EXPECT_EQ(few.size(), 10U);
   for (const std::size_t i : few) EXPECT_LT(i, 30U);
 }
 
 TEST(Trim, LeavesOutTheHighestAfterTheWarmUp) {
   const std::vector<float> scores = {5, 1, 4, 2, 3, kUnscored, 0, 6, 7, 8};
-  const auto policy = make_trim({.prune_ratio = 0.3, .warmup_epochs = 2});
+  const auto policy = make_policy({"trim", {{"prune_ratio", 0.3}, {"warmup_epochs", 2}}});
   EXPECT_EQ(policy->select({.scores = *make_score_view(scores), .epoch = 1}).kept.count(), 10U);
   const std::vector<std::size_t> expected = {0, 1, 2, 3, 4, 5, 6};
   EXPECT_EQ(kept_of(policy->select({.scores = *make_score_view(scores), .epoch = 2})), expected);
@@ -194,7 +195,7 @@ TEST(Trim, LeavesOutTheHighestAfterTheWarmUp) {
 TEST(Trim, NeverLeavesOutAnUnscoredSample) {
   std::vector<float> scores(10, kUnscored);
   scores[4] = 1.0F;
-  const auto selection = make_trim({.prune_ratio = 0.5, .warmup_epochs = 0})
+  const auto selection = make_policy({"trim", {{"prune_ratio", 0.5}, {"warmup_epochs", 0}}})
                              ->select({.scores = *make_score_view(scores)});
   EXPECT_EQ(selection.kept.count(), 9U);
   EXPECT_FALSE(selection.kept.test(4));

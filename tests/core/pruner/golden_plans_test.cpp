@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "support/golden.h"
 #include "support/golden_plans/digest.h"
 #include "support/golden_plans/run.h"

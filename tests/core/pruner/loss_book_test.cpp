@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <deque>
@@ -57,6 +58,7 @@ TEST(LossBook, ByDeliveryALoopThatFetchesAheadIsRefusedWithTheCure) {
   book.begin_pass(Booking::by_delivery);
   book.deliver(8);
   book.deliver(8);
+  EXPECT_FALSE(book.has_refused()) << "a look at the batches is no update";
   for (int k = 0; k < 2; ++k) {
     try {
       book.update(1.0);
@@ -65,6 +67,7 @@ TEST(LossBook, ByDeliveryALoopThatFetchesAheadIsRefusedWithTheCure) {
       EXPECT_THAT(error.what(), HasSubstr("update(loss, batch)"));
     }
   }
+  EXPECT_TRUE(book.has_refused());
   EXPECT_EQ(pruner.num_observations(), 0U);
   EXPECT_TRUE(book.update(ids_of(pruner, {0, 8}), 1.0));
 }
@@ -139,6 +142,24 @@ TEST(LossBook, InOrderASkipAndARepetitionDoNotCancelOut) {
   EXPECT_TRUE(summary.dropped);
   EXPECT_THAT(to_warning(summary), HasSubstr("not in turn"));
   EXPECT_EQ(pruner.num_observations(), 0U);
+}
+
+TEST(LossBook, InOrderASkipAndARepetitionAreSeenWhileTheLoaderStillAsks) {
+  for (const std::vector<int>& num_updates : {std::vector{1, 1, 1, 1, 1}, {1, 1, 2, 0, 1}}) {
+    Pruner pruner = make_pruner();
+    pruner.start_epoch(0);
+    LossBook book(pruner);
+    book.begin_pass(Booking::in_order);
+    for (int k = 0; k < 5; ++k) book.deliver(8);  // workers have fetched all of them
+    for (std::size_t k = 0; k < 5; ++k) {
+      book.deliver(0);  // one is handed out, and the loader asks for another
+      if (k == 4) book.finish_delivery();
+      for (int j = 0; j < num_updates[k]; ++j) book.update(loss_at(8 * k));
+    }
+    const bool is_plain = num_updates[2] == 1;
+    EXPECT_EQ(book.end_pass().dropped, !is_plain);
+    EXPECT_EQ(pruner.num_observations(), is_plain ? 5U : 0U);
+  }
 }
 
 TEST(LossBook, InOrderMoreUpdatesThanBatchesIsRefusedAtOnce) {
@@ -237,6 +258,150 @@ TEST(LossBook, ADamagedAttachmentIsRefused) {
     pruner.set_attachment({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
     EXPECT_THROW(book.after_load(), std::runtime_error) << size;
   }
+}
+
+const std::vector<float> kNorms(8, 1.0F);
+
+TEST(LossBook, AClaimIsAnUpdateThatIsObservedWhenItIsSettled) {
+  Pruner pruner = make_pruner();
+  pruner.start_epoch(0);
+  LossBook book(pruner);
+  book.begin_pass(Booking::by_delivery);
+  book.deliver(8);
+  const Claim first = book.claim();
+  EXPECT_EQ(first.batch, (PlannedBatch{0, 8}));
+  EXPECT_EQ(pruner.position(), 8U);
+  EXPECT_EQ(pruner.num_observations(), 0U);
+  book.deliver(8);
+  const Claim second = book.claim();
+  EXPECT_EQ(book.num_open_claims(), 2U);
+  EXPECT_TRUE(book.settle(second, loss_at(8), kNorms));  // backward passes come in any order
+  EXPECT_TRUE(book.settle(first, loss_at(0), kNorms));
+  EXPECT_FALSE(book.settle(first, 99.0, kNorms));  // once
+  EXPECT_EQ(pruner.num_observations(), 2U);
+  const std::vector<float> scores = pruner.scores();
+  for (std::size_t j = 0; j < 16; ++j) {
+    EXPECT_EQ(scores[pruner.plan()->order()[j]], static_cast<float>(loss_at(j / 8 * 8)));
+  }
+  EXPECT_EQ(to_warning(book.end_pass()), "");
+}
+
+TEST(LossBook, AClaimThatIsNeverSettledIsMissedAndCannotBeSettledLater) {
+  for (const Booking booking : {Booking::by_delivery, Booking::in_order}) {
+    Pruner pruner = make_pruner();
+    pruner.start_epoch(0);
+    LossBook book(pruner);
+    book.begin_pass(booking);
+    Claim lost;
+    for (std::size_t k = 0; k < 5; ++k) {
+      book.deliver(8);
+      const Claim claim = book.claim();
+      if (k == 1) {
+        lost = claim;
+      } else {
+        EXPECT_TRUE(book.settle(claim, loss_at(8 * k), kNorms));
+      }
+    }
+    book.finish_delivery();
+    const PassSummary summary = book.end_pass();
+    EXPECT_FALSE(summary.dropped);
+    EXPECT_EQ(summary.num_missed, 1U);
+    EXPECT_EQ(summary.num_unsettled, 1U);
+    EXPECT_THAT(to_warning(summary), HasSubstr("1 updates with watched outputs had no backward"));
+    EXPECT_EQ(pruner.num_observations(), 4U);
+    EXPECT_EQ(pruner.num_scored(), 32U);
+    EXPECT_FALSE(book.settle(lost, 1.0, kNorms));
+    EXPECT_EQ(pruner.num_observations(), 4U);
+  }
+}
+
+TEST(LossBook, AClaimByIdsIsRightInEveryLoop) {
+  Pruner pruner = make_pruner();
+  pruner.start_epoch(0);
+  LossBook book(pruner);
+  book.begin_pass(Booking::in_order);
+  for (int k = 0; k < 3; ++k) book.deliver(8);
+  const Claim claim = book.claim(ids_of(pruner, {8, 8}));
+  EXPECT_EQ(pruner.position(), 16U);
+  EXPECT_THROW(book.claim(std::span<const SampleIndex>{}), std::invalid_argument);
+  EXPECT_TRUE(book.settle(claim, loss_at(8), kNorms));
+  EXPECT_EQ(pruner.num_observations(), 1U);  // at once, not when the pass ends
+  EXPECT_EQ(pruner.scores()[pruner.plan()->order()[8]], static_cast<float>(loss_at(8)));
+  book.end_pass();
+  book.claim(ids_of(pruner, {0, 8}));  // outside a pass
+  EXPECT_EQ(book.end_pass().num_unsettled, 1U);
+  EXPECT_EQ(book.num_open_claims(), 0U);
+}
+
+TEST(LossBook, NormsMustBeAsManyAsSamples) {
+  Pruner pruner = make_pruner();
+  pruner.start_epoch(0);
+  LossBook book(pruner);
+  book.begin_pass(Booking::in_order);
+  book.deliver(8);
+  EXPECT_THROW(book.settle(book.claim(), 1.0, std::vector<float>(7)), std::invalid_argument);
+  EXPECT_THROW(book.settle(book.claim(ids_of(pruner, {0, 8})), 1.0, std::vector<float>(9)),
+               std::invalid_argument);
+}
+
+TEST(LossBook, AStateSavedInAPassInOrderCarriesTheNormsThatWereKeptBack) {
+  const auto run = [](bool interrupted) {
+    Pruner pruner = make_pruner();
+    LossBook book(pruner);
+    pruner.start_epoch(0);
+    book.begin_pass(Booking::in_order);
+    for (std::size_t k = 0; k < 5; ++k) {
+      book.deliver(8);
+      if (k == 0) book.update(loss_at(0));
+      if (k == 1) book.claim();  // no backward pass
+      if (k > 1) book.settle(book.claim(), loss_at(8 * k), kNorms);
+      if (interrupted && k == 3) {
+        book.before_save();
+        const auto bytes = pruner.serialize();
+        pruner = make_pruner();
+        pruner.deserialize(bytes);
+        book.after_load();
+        EXPECT_EQ(pruner.num_observations(), 0U);
+        book.begin_pass(Booking::in_order);
+      }
+    }
+    book.finish_delivery();
+    EXPECT_FALSE(book.end_pass().dropped);
+    EXPECT_EQ(pruner.num_observations(), 4U);
+    book.before_save();
+    return pruner.serialize();
+  };
+  EXPECT_EQ(run(true), run(false));
+}
+
+TEST(LossBook, AnAttachmentOfTheFirstVersionIsRead) {
+  Pruner pruner = make_pruner();
+  LossBook book(pruner);
+  pruner.start_epoch(0);
+  std::vector<std::byte> bytes;
+  const auto add = [&](auto... values) {
+    const std::array array = {values...};
+    const std::uint64_t size = array.size();
+    const auto length = std::as_bytes(std::span(&size, 1));
+    const auto content = std::as_bytes(std::span(array));
+    bytes.insert(bytes.end(), length.begin(), length.end());
+    bytes.insert(bytes.end(), content.begin(), content.end());
+  };
+  const auto u64 = [](auto value) { return static_cast<std::uint64_t>(value); };
+  add(u64(1), u64(0), u64(0), u64(0));  // version, epoch, begin, is_broken
+  add(3U, 2U);                          // samples of each batch
+  add(0U, 2U);                          // losses of each update; 0: its mean
+  add(1.5);
+  add(2.5F, 3.5F);
+  pruner.set_attachment(bytes);
+  pruner.set_position(5);
+  book.after_load();
+  EXPECT_FALSE(book.end_pass().dropped);
+  EXPECT_EQ(pruner.num_observations(), 2U);
+  const auto order = pruner.plan()->order();
+  const std::vector<float> scores = pruner.scores();
+  for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(scores[order[j]], 1.5F);
+  for (std::size_t j = 3; j < 5; ++j) EXPECT_EQ(scores[order[j]], 3.0F);  // last-batch-loss
 }
 
 TEST(LossBook, ABatchPastTheEndOfThePlanIsRefused) {

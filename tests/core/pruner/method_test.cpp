@@ -48,6 +48,10 @@ TEST(Methods, SayWhatKindOfLossTheyNeedAndPrefer) {
     EXPECT_EQ(scorer_of(method)->needs(), LossKind::mean_loss) << method;
     EXPECT_EQ(scorer_of(method)->prefers(), LossKind::sample_losses) << method;
   }
+  for (const char* method : {"ogs-infobatch", "ogs-seta", "ogs-trim"}) {
+    EXPECT_EQ(scorer_of(method)->needs(), LossKind::output_gradients) << method;
+    EXPECT_EQ(scorer_of(method)->prefers(), LossKind::output_gradients) << method;
+  }
   for (const char* method :
        {"full", "bls-infobatch", "bls-seta", "blr-infobatch", "random", "last-batch-loss+seta"}) {
     EXPECT_EQ(scorer_of(method)->prefers(), LossKind::mean_loss) << method;

@@ -335,8 +335,8 @@ TEST(Pruner, ScoresAPlannedBatchAsACopyOfIt) {
         const auto batch = order.subspan(k, std::min<std::size_t>(32, order.size() - k));
         std::vector<float> losses;
         for (const auto i : batch) losses.push_back(0.5F + static_cast<float>((i * 7) % 13));
-        planned.observe(batch, losses);
-        copied.observe(std::vector<std::uint32_t>(batch.begin(), batch.end()), losses);
+        planned.observe(batch, losses, losses);
+        copied.observe(std::vector<std::uint32_t>(batch.begin(), batch.end()), losses, losses);
       }
     }
     EXPECT_EQ(planned.serialize(), copied.serialize()) << info.name;

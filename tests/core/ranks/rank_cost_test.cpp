@@ -9,7 +9,7 @@ namespace tamis::detail {
 namespace {
 
 TEST(Prediction, IsWhatReplicatedRanksExchange) {
-  for (const char* score : {"last-batch-loss", "sample-loss"}) {
+  for (const char* score : {"last-batch-loss", "sample-loss", "output-gradient"}) {
     for (const std::size_t num_ranks : {1U, 2U, 3U}) {
       test::run_ranks(num_ranks, [&](const auto& communicator) {
         Pruner pruner({.num_samples = 1000, .num_epochs = 3, .score = Spec{score}, .seed = 2},
@@ -19,13 +19,12 @@ TEST(Prediction, IsWhatReplicatedRanksExchange) {
         const std::uint64_t received = communicator->bytes_received();
         test::simulate_epoch(pruner, 16);
         pruner.start_epoch(1);
-        const RankCost cost = predict_replicated(
-            {.num_samples = 1000,
-             .num_selected = plan.num_selected(),
-             .num_ranks = num_ranks,
-             .batch_size = 16,
-             .has_sample_losses = pruner.scorer().needs() == LossKind::sample_losses},
-            0);
+        const RankCost cost = predict_replicated({.num_samples = 1000,
+                                                  .num_selected = plan.num_selected(),
+                                                  .num_ranks = num_ranks,
+                                                  .batch_size = 16,
+                                                  .observed = pruner.scorer().needs()},
+                                                 0);
         EXPECT_EQ(communicator->bytes_sent() - sent, cost.bytes_sent);
         EXPECT_EQ(communicator->bytes_received() - received, cost.bytes_received);
       });

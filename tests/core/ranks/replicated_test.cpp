@@ -226,6 +226,59 @@ TEST(Replicated, RankZeroRecordsWhatAllRanksObserved) {
   });
 }
 
+TEST(External, EveryRankPlansTheWholeEpochAndScoresAreThoseOfOneProcess) {
+  constexpr std::size_t kBatch = 20;
+  PrunerOptions options = options_with("batch-loss");
+  for (const std::size_t num_ranks : {2U, 3U}) {
+    Pruner single(options);
+    options.layout = Layout::external;
+    // Somebody else deals out the batches: the k-th goes to rank k % W.
+    const auto train = [&](Pruner& pruner, std::size_t rank, std::size_t stride) {
+      for (std::uint64_t epoch = 0; epoch < 4; ++epoch) {
+        const EpochPlan& plan = pruner.start_epoch(epoch);
+        for (std::size_t k = rank; k * kBatch < plan.size(); k += stride) {
+          const std::size_t begin = k * kBatch;
+          std::vector<SampleIndex> batch(std::min(kBatch, plan.size() - begin));
+          plan.copy_to(begin, batch);
+          const auto loss = simulated_loss(static_cast<std::uint32_t>(batch[0]), epoch);
+          pruner.set_position(begin / (kBatch * num_ranks) * kBatch * num_ranks);
+          pruner.observe(batch, static_cast<double>(loss));
+        }
+      }
+    };
+    train(single, 0, 1);
+    run_ranks(num_ranks, [&](const auto& communicator) {
+      Pruner pruner(options, communicator);
+      train(pruner, communicator->rank(), num_ranks);
+      pruner.exchange();
+      EXPECT_EQ(pruner.plan()->size(), single.plan()->size());
+      EXPECT_THAT(pruner.scores(),
+                  testing::Pointwise(testing::NanSensitiveFloatEq(), single.scores()));
+    });
+  }
+}
+
+TEST(External, AStateStandsAfterTheLastSampleOfAnyRank) {
+  PrunerOptions options = options_with("batch-loss");
+  options.layout = Layout::external;
+  std::vector<std::byte> state;
+  run_ranks(2, [&](const auto& communicator) {
+    Pruner pruner(options, communicator);
+    pruner.start_epoch(0);
+    pruner.set_position(80 + 20 * communicator->rank());
+    const auto bytes = pruner.serialize();
+    if (communicator->rank() == 0) state = bytes;
+  });
+  for (const std::size_t num_ranks : {2U, 3U}) {
+    run_ranks(num_ranks, [&](const auto& communicator) {
+      Pruner pruner(options, communicator);
+      pruner.deserialize(state);
+      EXPECT_EQ(pruner.position(), 100U);
+      EXPECT_EQ(pruner.plan()->size(), options.num_samples);
+    });
+  }
+}
+
 TEST(Replicated, ResumesInTheMiddleOfAnEpochWithAnotherNumberOfRanks) {
   const PrunerOptions options = options_with("batch-loss");
   std::vector<std::byte> state;

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/rewritten_state.h"
 #include "support/scratch_folder.h"
 #include "support/simulated_run.h"
 #include "tamis/recording.h"
@@ -292,6 +293,26 @@ TEST_F(DamagedRecording, ForgetsWhatAKilledProcessHadBegun) {
   EXPECT_EQ(message(), "(none)");
   EXPECT_EQ(Recorder::open(folder_).num_steps(), 100U);
   EXPECT_FALSE(fs::exists(folder_ / "steps-00009.safetensors.tmp-12-0"));
+}
+
+TEST_F(DamagedRecording, KeepsFilesOfOthersBesideItsOwn) {
+  for (const char* const name : {"steps-00009.safetensors.tmp-mine", "my.safetensors.tmp-1-2",
+                                 "steps-9.safetensors", "losses-epoch.safetensors"}) {
+    std::ofstream(folder_ / name) << "mine";
+  }
+  EXPECT_EQ(Recorder::open(folder_).num_steps(), 100U);
+  Recorder::remove(folder_);
+  EXPECT_FALSE(Recorder::exists(folder_));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 4);
+}
+
+TEST_F(DamagedRecording, OfMoreSamplesThanThereCanBeIsRefused) {
+  const fs::path path = folder_ / "samples.safetensors";
+  const auto edited = test::rewritten(test::read_bytes(path), [](test::ContainerParts& parts) {
+    parts.text("num_samples") = "5000000000";
+  });
+  test::write_bytes(path, edited);
+  EXPECT_THAT(message(), HasSubstr("field num_samples must be below 2^32"));
 }
 
 // A pruner's own recording.

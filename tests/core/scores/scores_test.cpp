@@ -7,7 +7,6 @@
 #include "support/golden.h"
 #include "support/random_input.h"
 #include "tamis/registry.h"
-#include "tamis/scores/batch_loss.h"
 
 namespace tamis {
 namespace {
@@ -28,7 +27,8 @@ void observe(Scorer& scorer, const std::vector<std::uint32_t>& indices,
   for (const float loss : losses) sum += loss;
   ASSERT_TRUE(scorer.observe({.indices = indices,
                               .mean_loss = sum / static_cast<double>(losses.size()),
-                              .losses = losses}));
+                              .losses = losses,
+                              .norms = losses}));
 }
 
 TEST(BatchLoss, ReproducesTheAuthorsScores) {
@@ -42,7 +42,8 @@ TEST(BatchLoss, ReproducesTheAuthorsScores) {
       const std::map<std::string, double> inits = {{"init_zero", 0.0},
                                                    {"init_first_batch_loss", kFirstBatchLoss}};
       for (const auto& [name, init] : inits) {
-        const auto scorer = make_batch_loss(n, {.alpha = std::stod(alpha), .initial_score = init});
+        const auto scorer =
+            make_scorer({"batch-loss", {{"alpha", std::stod(alpha)}, {"initial_score", init}}}, n);
         for (std::size_t k = 0; k < trace["batches"].size(); ++k) {
           observe(*scorer, trace["batches"][k].get<std::vector<std::uint32_t>>(),
                   trace["losses"][k].get<double>());
@@ -62,7 +63,7 @@ TEST(BatchLoss, ReproducesTheAuthorsScores) {
 }
 
 TEST(BatchLoss, StartsEverySampleAtTheLossOfTheFirstBatch) {
-  const auto scorer = make_batch_loss(3, {.alpha = 0.5});
+  const auto scorer = make_scorer({"batch-loss", {{"alpha", 0.5}}}, 3);
   observe(*scorer, {0}, 4.0);
   observe(*scorer, {1}, 2.0);
   EXPECT_EQ(scores_of(*scorer)[0], 4.0F);
@@ -71,7 +72,7 @@ TEST(BatchLoss, StartsEverySampleAtTheLossOfTheFirstBatch) {
 }
 
 TEST(BatchLoss, WithAlphaZeroEqualsLastBatchLoss) {
-  const auto average = make_batch_loss(50, {.alpha = 0.0});
+  const auto average = make_scorer({"batch-loss", {{"alpha", 0.0}}}, 50);
   const auto last = make_scorer({"last-batch-loss"}, 50);
   std::mt19937_64 random(1);
   for (int step = 0; step < 100; ++step) {
@@ -90,7 +91,7 @@ TEST(BatchLoss, WithAlphaZeroEqualsLastBatchLoss) {
 
 TEST(BatchLoss, RefusesToFreezeTheScores) {
   try {
-    make_batch_loss(1, {.alpha = 1.0});
+    make_scorer({"batch-loss", {{"alpha", 1.0}}}, 1);
     FAIL();
   } catch (const std::invalid_argument& error) {
     EXPECT_NE(std::string(error.what()).find("freezes the scores"), std::string::npos);
@@ -288,11 +289,14 @@ TEST(Registry, SaysWhichNamesExist) {
 
 TEST(Registry, RefusesEveryOptionOutOfRange) {
   const std::vector<Spec> bad = {
-      {"batch-loss", {{"alpha", -0.1}}},   {"batch-loss", {{"alpha", 1.0}}},
-      {"batch-loss", {{"alpha", NAN}}},    {"batch-loss", {{"initial_score", INFINITY}}},
-      {"loss-average", {{"decay", 0.0}}},  {"loss-average", {{"decay", 1.1}}},
-      {"loss-ucb", {{"decay", 0.0}}},      {"loss-ucb", {{"confidence", -1.0}}},
-      {"reconstruction", {{"step", 0.0}}}, {"reconstruction", {{"step", 1.5}}}};
+      {"batch-loss", {{"alpha", -0.1}}},     {"batch-loss", {{"alpha", 1.0}}},
+      {"batch-loss", {{"alpha", NAN}}},      {"batch-loss", {{"initial_score", INFINITY}}},
+      {"loss-average", {{"decay", 0.0}}},    {"loss-average", {{"decay", 1.1}}},
+      {"loss-ucb", {{"decay", 0.0}}},        {"loss-ucb", {{"confidence", -1.0}}},
+      {"reconstruction", {{"step", 0.0}}},   {"reconstruction", {{"step", 1.5}}},
+      {"output-gradient", {{"power", 0.0}}}, {"output-gradient", {{"power", 10.5}}},
+      {"output-gradient", {{"power", NAN}}}, {"output-gradient", {{"alpha", 1.0}}},
+      {"output-gradient", {{"alpha", -0.1}}}};
   for (const Spec& spec : bad) {
     try {
       make_scorer(spec, 3);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/former_name.h"
+#include "paths.h"
 #include "support/scratch_folder.h"
 #include "support/simulated_run.h"
 #include "tamis/pruner.h"

@@ -32,10 +32,11 @@ Pruner make_pruner(double alpha = 0.7) {
 
 class Analyze : public ::testing::Test {
  protected:
-  void record(std::uint64_t num_epochs, std::size_t num_recorded = 200, double alpha = 0.7) {
+  void record(std::uint64_t num_epochs, std::size_t num_recorded = 200, double alpha = 0.7,
+              bool is_watched = false) {
     Pruner pruner = make_pruner(alpha);
     pruner.record(folder_ / "run/record", {.num_recorded = num_recorded, .seed = 9});
-    simulate_with_losses(pruner, num_epochs, kBatch);
+    simulate_with_losses(pruner, num_epochs, kBatch, is_watched);
     pruner.save(folder_ / "run/pruner.safetensors");
     scores_ = pruner.scores();
     samples_.assign(pruner.recorder()->samples().begin(), pruner.recorder()->samples().end());
@@ -105,7 +106,50 @@ TEST_F(Analyze, SeesThatOwnLossesKnowMoreThanBatchLosses) {
   EXPECT_EQ(batch["sees"], "batch losses");
   EXPECT_GT(batch["spearman"].back(), 0.05);
   EXPECT_LT(batch["spearman"].back(), 0.8);
+  EXPECT_EQ(analysis["fidelity"]["scores"].size(), registered_scorers().size() - 1);
+  EXPECT_TRUE(score_of(analysis, "output-gradient").is_null()) << "no norms were recorded";
+}
+
+TEST_F(Analyze, ShowsOutputGradientsWhereTheyWereRecorded) {
+  record(10, 200, 0.7, true);
+  const json analysis = analyze();
   EXPECT_EQ(analysis["fidelity"]["scores"].size(), registered_scorers().size());
+  const json score = score_of(analysis, "output-gradient");
+  EXPECT_EQ(score["sees"], "output gradients");
+  EXPECT_GT(score["spearman"].back(), 0.9);
+  EXPECT_THAT(run({"analyze", folder_.at("run")}).out,
+              AllOf(HasSubstr("output-gradient"), HasSubstr("output gradients")));
+}
+
+TEST_F(Analyze, ReplaysOutputGradientsWithAnyPower) {
+  record(3, 200, 0.7, true);
+  // The norms are the square roots of the losses, so that power 2 gives back every loss.
+  const json replayed = run_json(
+      {"replay", folder_.at("run"), "--score", "output-gradient", "--power", "2", "--json"});
+  const json own = run_json({"replay", folder_.at("run"), "--score", "sample-loss", "--json"});
+  EXPECT_EQ(replayed["num_scored"], kSamples);
+  EXPECT_FALSE(replayed.contains("num_without_norms"));
+  std::size_t num_compared = 0;
+  std::size_t num_equal = 0;
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    if (own["scores"][i].is_null()) continue;
+    const auto loss = own["scores"][i].get<double>();
+    const double difference = std::abs(replayed["scores"][i].get<double>() - loss);
+    num_equal += difference <= 1e-5 * loss ? 1 : 0;
+    ++num_compared;
+  }
+  EXPECT_GT(num_compared, 150U);
+  // Three of 40 batches of an epoch have a loss that is not a number, and are skipped as a whole.
+  EXPECT_GT(num_equal, num_compared * 34 / 40);
+}
+
+TEST_F(Analyze, SaysWhatIsMissingToReplayOutputGradients) {
+  record(3);
+  const Outcome outcome = run({"replay", folder_.at("run"), "--score", "output-gradient"});
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("score output-gradient needs the norms of the output gradients, and this "
+                        "recording has none; record a run whose outputs are watched"));
 }
 
 TEST_F(Analyze, ComparesWithMeasuredLossesWhereThereAreSome) {

@@ -160,6 +160,15 @@ TEST_F(CompareCommand, CannotContinueAComparisonOfTheTrainer) {
               HasSubstr("takes a tamis with LibTorch"));
   EXPECT_THAT(run_refused(2, {"compare", "--methods", "full"}), HasSubstr("--command is required"));
 }
+
+TEST_F(CompareCommand, TrainingCommandsSayWhatTheyNeed) {
+  for (const char* command : {"train", "sweep"}) {
+    EXPECT_THAT(run_refused(1, {command, "--epochs", "3", "--out", folder_.at("r")}),
+                AllOf(HasSubstr("without LibTorch"), HasSubstr("make build"),
+                      HasSubstr("pip install tamis[torch]")));
+    EXPECT_THAT(run({command, "--help"}).out, HasSubstr("without LibTorch"));
+  }
+}
 #endif
 
 }  // namespace

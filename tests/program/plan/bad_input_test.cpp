@@ -155,7 +155,7 @@ TEST(BadJson, DeepNestingIsRefused) {
   const std::string closed = std::string(100'000, '[') + std::string(100'000, ']');
   EXPECT_THAT(
       run_refused(1, {"plan", "--scores", folder.write("deep.json", closed), "--policy", "none"}),
-      HasSubstr("scores[0] must be"));
+      HasSubstr("must not be deeper than 200"));
 }
 
 TEST(BadFile, MissingDirectoryOrUnreadable) {

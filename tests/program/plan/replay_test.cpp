@@ -107,13 +107,37 @@ TEST(Replay, InitTakesAWordOrANumber) {
 
 TEST(Replay, EveryRegisteredScoreCanBeReplayed) {
   const TextFolder folder;
-  const std::string trace = folder.write(
-      "trace.json",
-      R"({"num_samples": 3, "batches": [[0, 1], [1, 2]], "losses": [[1, 2], [3, 4]]})");
+  const std::string trace =
+      folder.write("trace.json",
+                   R"({"num_samples": 3, "batches": [[0, 1], [1, 2]], "losses": [[1, 2], [3, 4]],
+          "norms": [[1, 2], [3, 4]]})");
   for (const ScorerInfo& score : registered_scorers()) {
     const std::string name(score.name);
     EXPECT_EQ(run_json({"replay", trace, "--score", name, "--json"})["num_scored"], 3) << name;
   }
+}
+
+TEST(Replay, SharesTheMeanLossOutByTheNorms) {
+  const TextFolder folder;
+  const auto replay = [&](const std::string& losses, const std::string& norms) {
+    const std::string trace =
+        folder.write("trace.json", R"({"num_samples": 3, "batches": [[0, 1], [1, 2]], "losses": )" +
+                                       losses + norms + "}");
+    return run({"replay", trace, "--score", "output-gradient", "--json"});
+  };
+  for (const char* losses : {"[2, 3]", "[[1, 3], [4, 2]]"}) {
+    const Outcome outcome = replay(losses, R"(, "norms": [[3, 1], [1, 2]])");
+    EXPECT_EQ(json::parse(outcome.out)["scores"], (json{3.0, 2.0, 4.0})) << outcome.err;
+  }
+  const Outcome skipped = replay("[null, 3]", R"(, "norms": [[3, 1], [null, 2]])");
+  EXPECT_EQ(json::parse(skipped.out)["num_skipped_observations"], 2) << skipped.err;
+  EXPECT_THAT(replay("[2, 3]", "").err,
+              HasSubstr("norms[0] must be an array of 2, because score output-gradient needs the "
+                        "norm of each output's gradient; it is missing"));
+  EXPECT_THAT(replay("[2, 3]", R"(, "norms": [[3, 1]])").err,
+              HasSubstr("norms must be as many as batches (2), got 1"));
+  EXPECT_THAT(replay("[2, 3]", R"(, "norms": [[3, 1], [1]])").err,
+              HasSubstr("norms[1] must have as many entries as batches[1] (2), got 1"));
 }
 
 TEST(Replay, OutGetsTheJsonAndStandardOutputTheSummary) {

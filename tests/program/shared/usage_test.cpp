@@ -48,7 +48,8 @@ std::pair<std::string, std::string> flag_of(const OptionInfo& option) {
 }
 
 TEST(Usage, EveryRegisteredOptionHasAFlag) {
-  const Setting trace = {.input = R"({"num_samples": 1, "batches": [[0]], "losses": [[2]]})"};
+  const Setting trace = {
+      .input = R"({"num_samples": 1, "batches": [[0]], "losses": [[2]], "norms": [[1]]})"};
   for (const ScorerInfo& score : registered_scorers()) {
     for (const OptionInfo& option : score.options) {
       const auto [flag, value] = flag_of(option);
@@ -121,7 +122,7 @@ TEST(Usage, EveryMistakeExitsWith2AndSaysWhat) {
       {with(plan, {"random", "--prune-ratio", "1"}), "prune_ratio must be in [0, 1), got 1"},
       {with(plan, {"infobatch", "--groups", "4"}),
        "--groups is not an option of policy infobatch (which has --prune-ratio)"},
-      {with(plan, {"seta", "--groups", "0"}), "groups must be in [1, 1000], got 0"},
+      {with(plan, {"seta", "--groups", "0"}), "groups must be a whole number in [1, 1000], got 0"},
       {with(plan, {"seta", "--groups", "2.5"}), "groups must be a whole number"},
       {with(plan, {"seta", "--groups", "1e300"}), "groups must be a whole number"},
       {with(plan, {"seta", "--window-scale", "0"}), "window_scale must be in (0, 1], got 0"},

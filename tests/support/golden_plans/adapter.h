@@ -58,6 +58,7 @@ class Run {
       : pruner_(to_options(scenario, layout), link) {}
 
   bool needs_sample_losses() const { return pruner_.scorer().needs() == LossKind::sample_losses; }
+  bool needs_norms() const { return pruner_.scorer().needs() == LossKind::output_gradients; }
   // The samples that this rank keeps scores of.
   std::uint64_t first_kept() const { return pruner_.first_sample(); }
   std::size_t num_kept() const { return pruner_.num_kept(); }
@@ -114,12 +115,19 @@ class Run {
   void observe(std::size_t begin, std::span<const float> losses) {
     pruner_.observe(begin_ + begin, losses);
   }
+  void observe(std::size_t begin, double mean_loss, std::span<const float> norms) {
+    pruner_.observe(begin_ + begin, mean_loss, norms);
+  }
   // A batch of any samples that this rank keeps.
   void observe_samples(std::span<const SampleIndex> samples, double mean_loss) {
     pruner_.observe(samples, mean_loss);
   }
   void observe_samples(std::span<const SampleIndex> samples, std::span<const float> losses) {
     pruner_.observe(samples, losses);
+  }
+  void observe_samples(std::span<const SampleIndex> samples, double mean_loss,
+                       std::span<const float> norms) {
+    pruner_.observe(samples, mean_loss, norms);
   }
   void set_position(std::size_t position) { pruner_.set_position(begin_ + position); }
 

@@ -164,7 +164,9 @@ class RankRun {
     }
     if (fault == Fault::nan) losses[count / 2] = std::numeric_limits<float>::quiet_NaN();
     if (fault == Fault::infinite) losses[count / 2] = std::numeric_limits<float>::infinity();
-    if (tells_samples()) {
+    if (run_.needs_norms()) {  // which the losses are
+      run_.observe(begin, mean_of(losses), losses);
+    } else if (tells_samples()) {
       run_.observe(begin, losses);
     } else {
       run_.observe(begin, count, mean_of(losses));
@@ -181,7 +183,9 @@ class RankRun {
     for (const std::int64_t sample : samples) {
       losses.push_back(loss_of(scenario_.losses, epoch + 10, static_cast<std::uint64_t>(sample)));
     }
-    if (tells_samples()) {
+    if (run_.needs_norms()) {
+      run_.observe_samples(samples, mean_of(losses), losses);
+    } else if (tells_samples()) {
       run_.observe_samples(samples, losses);
     } else {
       run_.observe_samples(samples, mean_of(losses));

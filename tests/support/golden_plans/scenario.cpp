@@ -330,6 +330,22 @@ void add_resumed(List& list) {
   }
 }
 
+// Later than the others: the score of watched outputs.
+void add_output_gradients(List& list) {
+  const std::string score = "output-gradient";
+  for (const auto& policy : policy_names()) {
+    list.add(kAll, policy, score, "");
+    list.add({kOne, kReplicated3, kSharded2}, policy, score, "",
+             [](Scenario& s) { s.num_samples = 3001; });
+    list.add(kAll, policy, score, "power=2,alpha=0.5", [](Scenario& s) {
+      s.score.options = {{"power", 2}, {"alpha", 0.5}};
+    });
+    list.add(kAll, policy, score, "mid", [](Scenario& s) { s.resume = Resume::mid_epoch; });
+    list.add({kOne, kReplicated2, kSharded2}, policy, score, "others",
+             [](Scenario& s) { s.observes_others = true; });
+  }
+}
+
 }  // namespace
 
 std::string to_text(RankLayout layout) {
@@ -358,6 +374,7 @@ std::vector<Scenario> make_scenarios() {
   add_plan_options(list);
   add_remainders(list);
   add_resumed(list);
+  add_output_gradients(list);
   return list.take();
 }
 

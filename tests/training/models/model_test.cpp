@@ -1,6 +1,7 @@
 // Models: shapes, sizes, and that they learn.
 #include "training/models/model.h"
 
+#include <ATen/autocast_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -37,6 +38,43 @@ TEST(Model, MapsImagesOfAnySizeToLogits) {
       EXPECT_EQ(logits.sizes(), (std::vector<std::int64_t>{3, 5})) << name;
       EXPECT_TRUE(logits.isfinite().all().item<bool>()) << name;
     }
+  }
+}
+
+// bfloat16 has 8 bits of precision, so the logits differ by about a hundredth, and differ at all.
+TEST(Model, Bfloat16AndLayoutChangeTheLogitsByRoundingOnly) {
+  const torch::NoGradGuard no_grad;
+  for (const std::string& name : model_names()) {
+    const torch::Tensor images = torch::randn({4, 3, 16, 16});
+    const auto logits = [&](bool channels_last, bool bfloat16) {
+      torch::manual_seed(5);
+      const auto model = make_model(name, {.height = 16,
+                                           .width = 16,
+                                           .width_factor = 0.25,
+                                           .channels_last = channels_last,
+                                           .bfloat16 = bfloat16});
+      model->eval();
+      return model->forward(images);
+    };
+    const torch::Tensor exact = logits(true, false);
+    const double scale = exact.abs().max().item<double>();
+    EXPECT_TRUE(torch::allclose(logits(false, false), exact, 1e-4, 1e-5 * scale)) << name;
+    const torch::Tensor rounded = logits(true, true);
+    EXPECT_EQ(rounded.scalar_type(), torch::kFloat);
+    EXPECT_TRUE(torch::allclose(rounded, exact, 0.0, 0.05 * scale)) << name;
+    EXPECT_FALSE(torch::equal(rounded, exact)) << name;
+    EXPECT_TRUE(torch::allclose(logits(false, true), rounded, 0.0, 0.05 * scale)) << name;
+  }
+}
+
+TEST(Model, AutocastEndsWithTheForwardPass) {
+  const auto model = make_model("small-cnn", {.bfloat16 = true});
+  model->forward(torch::randn({2, 3, 32, 32}));
+  EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+  const torch::Tensor one = torch::ones({2, 2});
+  EXPECT_EQ(torch::mm(one, one).scalar_type(), torch::kFloat);
+  for (const torch::Tensor& parameter : model->parameters()) {
+    EXPECT_EQ(parameter.scalar_type(), torch::kFloat);
   }
 }
 

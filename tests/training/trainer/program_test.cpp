@@ -14,8 +14,10 @@
 #include <thread>
 #include <vector>
 
+#include "paths.h"
 #include "support/scratch_folder.h"
 #include "support/tiny_run.h"
+#include "training/data/png_image.h"
 
 namespace tamis::training {
 namespace {
@@ -100,6 +102,23 @@ std::vector<torch::Tensor> final_weights(const fs::path& run) {
   return test::weights_of(trainer);
 }
 
+TEST(TrainProgram, KeepsPrecisionAndLayoutInTheSettings) {
+  const test::ScratchFolder scratch;
+  const std::string out = scratch / "run";
+  auto arguments = small_run(out, "1");
+  arguments.insert(arguments.end(), {"--precision", "bfloat16", "--channels-last", "off"});
+  const Answer answer = run_program(scratch, arguments);
+  ASSERT_EQ(answer.exit_code, 0) << answer.output;
+  EXPECT_THAT(answer.output, HasSubstr("1 threads, bfloat16"));
+  const RunConfig config = read_run_config(out);
+  EXPECT_EQ(config.training.precision, Precision::bfloat16);
+  EXPECT_FALSE(config.training.channels_last);
+  auto wrong = small_run(out, "1");
+  wrong.insert(wrong.end(), {"--overwrite", "--precision", "float16"});
+  EXPECT_THAT(run_program(scratch, wrong).output,
+              HasSubstr("--precision must be one of float32, bfloat16, got float16"));
+}
+
 TEST(TrainProgram, RecordsWhatItDidToTheData) {
   const test::ScratchFolder scratch;
   const std::string out = scratch / "run";
@@ -129,6 +148,38 @@ TEST(TrainProgram, SaysThatATargetWasNotReached) {
   const Answer refused = run_program(scratch, arguments);
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.output, HasSubstr("target_prune must be at most 0.675"));
+}
+
+// A lost connection to the terminal is no reason to lose work.
+TEST(TrainProgram, SavesWhenItsTerminalIsClosed) {
+  const test::ScratchFolder scratch;
+  const std::string out = scratch / "run";
+  Program program(small_run(out, "1000"), scratch / "output");
+  ASSERT_TRUE(wait_for(fs::path(out) / "metrics.jsonl"));
+  program.send(SIGHUP);
+  EXPECT_EQ(program.exit_code(), 128 + SIGHUP);
+  EXPECT_TRUE(fs::exists(fs::path(out) / "checkpoint.json"));
+  EXPECT_THAT(program.output(), HasSubstr("tamis train --resume " + out));
+}
+
+TEST(TrainProgram, RefusesAPathThatItsSettingsCannotHold) {
+  const test::ScratchFolder scratch;
+  const fs::path data = scratch / "data\xff";
+  for (const char* const split : {"train", "test"}) {
+    for (const char* const label : {"a", "b"}) {
+      fs::create_directories(data / split / label);
+      for (int k = 0; k < 8; ++k) {
+        write_png(
+            data / split / label / (std::to_string(k) + ".png"),
+            {.height = 8, .width = 8, .channels = 1, .pixels = std::vector<std::uint8_t>(64)});
+      }
+    }
+  }
+  const Answer answer =
+      run_program(scratch, {"train", "--data", "folder", "--data-dir", data.string(), "--epochs",
+                            "1", "--batch-size", "4", "--threads", "1", "--out", scratch / "run"});
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_THAT(answer.output, HasSubstr("tamis: text of a JSON file must be UTF-8, got"));
 }
 
 TEST(TrainProgram, InterruptedBySignalsAndResumedGivesTheUninterruptedRun) {

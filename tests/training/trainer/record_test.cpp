@@ -40,7 +40,7 @@ void train(const RunConfig& config, const fs::path& path) {
 
 class RecordedMethod : public ::testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Record, RecordedMethod,
-                         ::testing::Values("full", "bls-infobatch", "infobatch"));
+                         ::testing::Values("full", "bls-infobatch", "infobatch", "ogs-infobatch"));
 
 TEST_P(RecordedMethod, TrainsBitForBitAsWithoutTheRecording) {
   const test::ScratchFolder scratch;
@@ -63,6 +63,13 @@ TEST_P(RecordedMethod, HasEverySampleOfEveryStepWithItsOwnLoss) {
     const double mean = std::accumulate(step.losses.begin(), step.losses.end(), 0.0) /
                         static_cast<double>(step.losses.size());
     EXPECT_NEAR(mean, static_cast<double>(step.mean_loss), 1e-6);
+    ASSERT_EQ(step.norms.size(), step.indices.size());
+    for (std::size_t k = 0; k < step.norms.size(); ++k) {
+      // EL2N / B, which is at most sqrt(2) / B, times the weight of the batch, at most 2.
+      EXPECT_LE(step.norms[k] * static_cast<float>(step.norms.size()),
+                2.0F * std::sqrt(2.0F) + 1e-4F);
+      EXPECT_GT(step.norms[k], 0.0F);
+    }
   });
   const auto metrics = runs::read_run(scratch / "run").epochs;
   for (std::size_t e = 0; e < 6; ++e) EXPECT_EQ(samples[e], metrics[e].samples) << e;

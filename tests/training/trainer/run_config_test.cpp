@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -39,7 +41,9 @@ RunConfig random_config(std::mt19937_64& random) {
                      .label_smoothing = share(),
                      .augment = static_cast<AugmentKind>(random() % 3),
                      .seed = random(),
-                     .threads = 1 + random() % 8};
+                     .threads = 1 + random() % 8,
+                     .precision = static_cast<Precision>(random() % 2),
+                     .channels_last = random() % 2 == 0};
   config.method = parse_method(methods[random() % methods.size()].name);
   config.method.delta = share();
   config.method.homogeneous = random() % 2 == 0;
@@ -71,10 +75,13 @@ TEST(RunConfig, IsReadWithoutTheOptionsThatOlderVersionsDidNotHave) {
   config.method.homogeneous = false;
   config.method.min_per_class = 0.0;
   config.method.target_prune.reset();
+  config.training.precision = Precision::float32;
+  config.training.channels_last = true;
   Json json = to_json(config, kFacts);
   for (const char* key : {"label_noise", "imbalance"}) json["data"].erase(key);
   for (const char* key : {"homogeneous", "min_per_class", "target_prune"})
     json["method"].erase(key);
+  for (const char* key : {"precision", "channels_last"}) json["training"].erase(key);
   EXPECT_EQ(config_from_json(json, "config.json"), config);
 }
 
@@ -111,6 +118,8 @@ TEST(RunConfig, HasTheFieldsThatOtherToolsRead) {
   EXPECT_EQ(json["data"]["label_noise"], 0);
   EXPECT_EQ(json["data"]["imbalance"], 1);
   EXPECT_EQ(json["model"]["parameters"], 123);
+  EXPECT_EQ(json["training"]["precision"], "float32");
+  EXPECT_EQ(json["training"]["channels_last"], true);
   EXPECT_EQ(json["method"]["score"]["options"]["alpha"], 0.7);
   EXPECT_EQ(json["method"]["score"]["options"]["initial_score"], "first-batch-loss");
   EXPECT_EQ(json["method"]["policy"]["name"], "infobatch");
@@ -156,6 +165,20 @@ TEST(RunConfig, SaysWhichFileIsNotAsItShouldBe) {
   json = good;
   json["training"]["optimizer"] = "lamb";
   refused(json, "lamb");
+  json = good;
+  json["training"]["precision"] = "float8";
+  refused(json, "float8");
+}
+
+// What the kernel says, which asks the processor by another way.
+TEST(RunConfig, TheProcessorDecidesOnPrecision) {
+  std::ifstream info("/proc/cpuinfo");
+  const std::string text{std::istreambuf_iterator<char>(info), {}};
+  TrainingConfig config;
+  choose_for_processor(config);
+  const bool has_bfloat16 = text.find(" avx512_bf16") != std::string::npos;
+  EXPECT_EQ(config.precision, has_bfloat16 ? Precision::bfloat16 : Precision::float32);
+  EXPECT_TRUE(config.channels_last);  // every wheel of torch has oneDNN
 }
 
 TEST(RunConfig, ChoosingAnOptimizerSetsWhatUsuallyGoesWithIt) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "paths.h"
 #include "runs/json.h"
 #include "runs/run.h"
 #include "support/process_team.h"

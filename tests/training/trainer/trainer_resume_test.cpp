@@ -88,6 +88,23 @@ INSTANTIATE_TEST_SUITE_P(Trainer, ResumedMethod,
                            return name;
                          });
 
+TEST(Resume, IsExactInEveryPrecisionAndLayout) {
+  for (const Precision precision : {Precision::float32, Precision::bfloat16}) {
+    for (const bool channels_last : {false, true}) {
+      const test::ScratchFolder scratch;
+      RunConfig config = test::tiny_config();
+      config.training.precision = precision;
+      config.training.channels_last = channels_last;
+      const Result whole = run_whole(config, scratch / "whole");
+      int pieces = 0;
+      const Result result = run_in_pieces(config, scratch / "pieces", 5, &pieces);
+      EXPECT_GT(pieces, 1);
+      expect_same(whole, result, channels_last ? "channels last" : "channels first");
+      EXPECT_EQ(read_run_config(scratch / "pieces"), config);
+    }
+  }
+}
+
 TEST(Resume, BeforeTheFirstStepIsTheWholeRun) {
   const test::ScratchFolder scratch;
   const RunConfig config = test::tiny_config();
@@ -130,8 +147,9 @@ TEST(Resume, IgnoresWhatACrashLeftOfTheNextCheckpoint) {
     Trainer trainer = test::start(config, scratch / "run");
     test::run_quietly(trainer, test::stop_after(11));
   }
-  for (const char* name : {"checkpoint-2.pt", "checkpoint-3.pt", "pruner-3.safetensors",
-                           "checkpoint.json.tmp-1-1", "checkpoint-3.pt.tmp-1-1"}) {
+  for (const char* name :
+       {"checkpoint-2.safetensors", "checkpoint-3.safetensors", "pruner-3.safetensors",
+        "checkpoint.json.tmp-1-1", "checkpoint-3.safetensors.tmp-1-1", "metrics.jsonl.tmp-1-1"}) {
     if (!fs::exists(scratch / "run" / name)) std::ofstream(scratch / "run" / name) << "half";
   }
   Trainer trainer = test::resume(scratch / "run");
@@ -143,7 +161,7 @@ TEST(Resume, IgnoresWhatACrashLeftOfTheNextCheckpoint) {
   }
   EXPECT_THAT(names,
               ::testing::UnorderedElementsAre("config.json", "metrics.jsonl", "checkpoint.json",
-                                              "checkpoint.pt", "pruner.safetensors"));
+                                              "checkpoint.safetensors", "pruner.safetensors"));
 }
 
 TEST(Resume, TakesTheLastEpochFromTheCheckpointIfItIsMissingInTheMetrics) {
@@ -166,15 +184,98 @@ TEST(Resume, TakesTheLastEpochFromTheCheckpointIfItIsMissingInTheMetrics) {
 TEST(Resume, RefusesADamagedOrMissingCheckpointFile) {
   const test::ScratchFolder scratch;
   run_whole(test::tiny_config(), scratch / "run");
-  const fs::path model = scratch / "run" / "checkpoint.pt";
+  const fs::path model = scratch / "run" / "checkpoint.safetensors";
   auto bytes = test::read_bytes(model);
   bytes[bytes.size() / 2] ^= std::byte{1};
   test::write_bytes(model, bytes);
-  EXPECT_THAT([&] { test::resume(scratch / "run"); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("checkpoint.pt: damaged")));
+  EXPECT_THAT(
+      [&] { test::resume(scratch / "run"); },
+      ThrowsMessage<std::runtime_error>(HasSubstr("checkpoint.safetensors: the data are damaged")));
   fs::remove(model);
   EXPECT_THAT([&] { test::resume(scratch / "run"); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("checkpoint.pt")));
+              ThrowsMessage<std::runtime_error>(HasSubstr("checkpoint.safetensors: cannot open")));
+}
+
+// Between two checkpoints people copy what they want to keep. A run removes only its own files.
+TEST(Resume, LeavesFilesOfOthersInItsFolder) {
+  const test::ScratchFolder scratch;
+  const fs::path run = scratch / "run";
+  {
+    Trainer trainer = test::start(test::tiny_config(), run);
+    test::run_quietly(trainer, test::stop_after(3));
+  }
+  const std::vector<std::string> files = {"checkpoint-epoch1-keep.pt", "config.json.bak",
+                                          "pruner_notes.txt", "checkpointed", "records.csv"};
+  for (const std::string& name : files) std::ofstream(run / name) << "mine";
+  const std::vector<std::string> folders = {"checkpoint_backup", "recordings", "pruner"};
+  for (const std::string& name : folders) {
+    fs::create_directory(run / name);
+    std::ofstream(run / name / "copy") << "mine";
+  }
+  Trainer trainer = test::resume(run);
+  EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
+  for (const std::string& name : files) EXPECT_TRUE(fs::exists(run / name)) << name;
+  for (const std::string& name : folders) EXPECT_TRUE(fs::exists(run / name / "copy")) << name;
+}
+
+TEST(Resume, NeverReadsTheTorchScriptOfAnOlderVersion) {
+  const test::ScratchFolder scratch;
+  run_whole(test::tiny_config(), scratch / "run");
+  std::ofstream(scratch / "run" / "checkpoint.json")
+      << R"({"format": "tamis-checkpoint", "format_version": 1, "number": 3,
+             "model": "checkpoint.pt", "model_crc32c": 1, "pruner": "pruner.safetensors"})";
+  std::ofstream(scratch / "run" / "checkpoint.pt") << "code";
+  EXPECT_THAT([&] { test::resume(scratch / "run"); },
+              ThrowsMessage<std::runtime_error>(
+                  HasSubstr("executes nothing that a file says; finish the run with")));
+}
+
+TEST(Resume, RefusesPartsOutsideOfTheFolder) {
+  const test::ScratchFolder scratch;
+  run_whole(test::tiny_config(), scratch / "run");
+  const fs::path index = scratch / "run" / "checkpoint.json";
+  auto json = runs::read_json(index);
+  json.erase("crc32c");
+  json["model"] = "../checkpoint.safetensors";
+  runs::write_json(index, json);
+  EXPECT_THAT([&] { test::resume(scratch / "run"); },
+              ThrowsMessage<std::runtime_error>(
+                  HasSubstr("model must be the name of a part of a checkpoint")));
+}
+
+TEST(Resume, RefusesTheWeightsOfAnotherStep) {
+  const test::ScratchFolder scratch;
+  {
+    Trainer trainer = test::start(test::tiny_config(), scratch / "early");
+    test::run_quietly(trainer, test::stop_after(3));
+  }
+  run_whole(test::tiny_config(), scratch / "run");
+  fs::copy_file(scratch / "early" / "checkpoint-1.safetensors",
+                scratch / "run" / "checkpoint.safetensors", fs::copy_options::overwrite_existing);
+  EXPECT_THAT([&] { test::resume(scratch / "run"); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("field step must be")));
+}
+
+// One digit at a time: every file of the folder has a checksum.
+TEST(Resume, RefusesAChangedDigitInAnyFile) {
+  const test::ScratchFolder scratch;
+  run_whole(test::tiny_config(), scratch / "run");
+  for (const char* const name : {"config.json", "metrics.jsonl", "checkpoint.json"}) {
+    const fs::path path = scratch / "run" / name;
+    const auto whole = test::read_bytes(path);
+    std::size_t num_digits = 0;
+    for (std::size_t at = 0; at < whole.size(); at += 7) {
+      if (std::isdigit(static_cast<unsigned char>(whole[at])) == 0) continue;
+      auto bytes = whole;
+      bytes[at] ^= std::byte{1};  // 2 becomes 3, 3 becomes 2
+      test::write_bytes(path, bytes);
+      EXPECT_THROW(test::resume(scratch / "run"), std::runtime_error) << name << " at " << at;
+      ++num_digits;
+    }
+    EXPECT_GT(num_digits, 3U) << name;
+    test::write_bytes(path, whole);
+  }
+  EXPECT_NO_THROW(test::resume(scratch / "run"));
 }
 
 TEST(Resume, RefusesOtherData) {

@@ -63,7 +63,7 @@ TEST(Trainer, LearnsAndPrunesAndSaysSo) {
   }
   EXPECT_EQ(runs::read_run(scratch / "run").epochs, metrics);
   EXPECT_EQ(read_run_config(scratch / "run"), trainer.config());
-  EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "checkpoint.pt"));
+  EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "checkpoint.safetensors"));
   EXPECT_TRUE(std::filesystem::exists(scratch / "run" / "pruner.safetensors"));
 }
 

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""What watched outputs cost in a training step on the CPU, on one core.
+
+Figures, each with its limit:
+- logits: forward hook, update(loss) and backward hook together, for 128 x 1000 float32 logits, beyond the same
+  step without a handler; with norms alone, and with norms and exact weights.
+- step: the same for a whole step of a small CNN (28 x 28 images, batch of 128), as a share of the step.
+
+The two steps are timed in turn, in processor time, and their lowest tenths are compared.
+
+  benchmarks/python/watching.py                     a table
+  benchmarks/python/watching.py --json result.json  also the figures
+"""
+
+import argparse
+import copy
+import json
+import os
+import pathlib
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BATCH = 128
+LOGITS_LIMIT_US = 60.0
+STEP_LIMIT = 0.01
+
+
+class Indices:
+    """A data set that costs next to nothing."""
+
+    def __len__(self):
+        return 50 * BATCH
+
+    def __getitem__(self, index):
+        return index
+
+    def __getitems__(self, indices):
+        return indices
+
+
+def logits_model():
+    import torch
+
+    class Logits(torch.nn.Module):
+        """The cheapest model with such an output."""
+
+        def __init__(self):
+            super().__init__()
+            self.logits = torch.nn.Parameter(torch.randn(BATCH, 1000))
+
+        def forward(self, _):
+            return self.logits * 1.0
+
+    return Logits(), None
+
+
+def small_cnn():
+    import torch
+    from torch import nn
+
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 7 * 7, 128), nn.ReLU(), nn.Linear(128, 10))
+    return model, torch.randn(BATCH, 1, 28, 28)
+
+
+def step_seconds(make_model, num_classes, is_weighted, num_steps):
+    """The lowest tenth of a watched step and of a plain one: the rest is the machine's."""
+    import numpy as np
+    import torch
+    import torch.nn.functional as F
+
+    import tamis
+
+    torch.manual_seed(0)
+    model, inputs = make_model()
+    labels = torch.randint(num_classes, (BATCH,))
+    options = tamis.Options(delta=1.0)
+    ratio = 0.5 if is_weighted else 0.0
+    handler = tamis.prune(Indices(), "ogs-infobatch", epochs=1000, options=options, prune_ratio=ratio)
+    models = {"watched": model, "plain": copy.deepcopy(model)}
+    handler.watch(model)
+    loader = handler.loader(BATCH, drop_last=True, collate_fn=len)
+    times = {"watched": [], "plain": []}
+    clock = time.thread_time  # what else runs on the machine does not count
+    while len(times["watched"]) < num_steps:
+        for _ in loader:
+            for kind, model in models.items():
+                model.zero_grad(set_to_none=True)
+                start = clock()
+                loss = F.cross_entropy(model(inputs), labels)
+                if kind == "watched":
+                    loss = handler.update(loss)
+                loss.backward()
+                if handler.epoch > 0:  # nothing is weighted before
+                    times[kind].append(clock() - start)
+            if len(times["watched"]) >= num_steps:
+                break
+    assert not is_weighted or len(np.unique(handler.weights)) > 1
+    return {kind: sorted(values)[len(values) // 10] for kind, values in times.items()}
+
+
+def measure(args):
+    import torch
+
+    torch.set_num_threads(1)
+    figures = {}
+    for name, is_weighted in (("norms", False), ("norms and weights", True)):
+        seconds = step_seconds(logits_model, 1000, is_weighted, args.steps)
+        figures[f"{BATCH} x 1000 logits, {name}"] = {
+            "plain_us": seconds["plain"] * 1e6, "beyond_us": (seconds["watched"] - seconds["plain"]) * 1e6,
+            "limit_us": LOGITS_LIMIT_US}
+        seconds = step_seconds(small_cnn, 10, is_weighted, args.steps // 10)
+        beyond = seconds["watched"] - seconds["plain"]
+        figures[f"step of a small CNN, {name}"] = {
+            "plain_us": seconds["plain"] * 1e6, "beyond_us": beyond * 1e6, "limit_us": STEP_LIMIT * seconds["plain"] * 1e6}
+    return figures
+
+
+def table(figures):
+    lines = ["| step | plain | watching adds | share | limit |", "|---|--:|--:|--:|--:|"]
+    for name, f in figures.items():
+        share = f["beyond_us"] / f["plain_us"]
+        lines.append(f"| {name} | {f['plain_us']:.0f} us | {f['beyond_us']:.0f} us | {share:.2%} | {f['limit_us']:.0f} us |")
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=lambda p: ROOT / p, default=ROOT / "build")
+    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--core", type=int, default=0, help="the processor to run on")
+    parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
+    args = parser.parse_args()
+    sys.path.insert(0, str(args.build / "python"))
+    os.sched_setaffinity(0, {args.core})
+    figures = measure(args)
+    print(table(figures))
+    if args.json:
+        args.json.write_text(json.dumps({"figures": figures}, indent=1) + "\n")
+    return 0 if all(f["beyond_us"] <= f["limit_us"] for f in figures.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

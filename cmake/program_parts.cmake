@@ -1,0 +1,86 @@
+# What the program is built from beside our own sources: the targets CLI11::CLI11, nlohmann_json::nlohmann_json and tamis_fmt, and
+# the page of `tamis report`. A source distribution may carry all of them in the folder `bundled` (scripts/sdist.py); otherwise
+# the headers are the installed ones, and the page needs Node.js. TAMIS_PROGRAM and TAMIS_REPORT are ON, OFF, or AUTO: if it can be
+# built. AUTO is what pip uses.
+set(TAMIS_BUNDLED ${PROJECT_SOURCE_DIR}/bundled)
+set(TAMIS_BUNDLED_PAGE ${TAMIS_BUNDLED}/report_template.cpp)
+
+function(tamis_find_program_headers)
+  if(EXISTS ${TAMIS_BUNDLED}/include)
+    foreach(name IN ITEMS CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt-header-only)
+      add_library(${name} INTERFACE IMPORTED GLOBAL)
+      set_target_properties(${name} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES ${TAMIS_BUNDLED}/include)
+    endforeach()
+    set_target_properties(fmt::fmt-header-only PROPERTIES INTERFACE_COMPILE_DEFINITIONS FMT_HEADER_ONLY)
+  elseif(TAMIS_PROGRAM STREQUAL "AUTO")
+    find_package(CLI11 QUIET GLOBAL)
+    find_package(fmt QUIET GLOBAL)
+    find_package(nlohmann_json QUIET GLOBAL)
+  else()
+    find_package(CLI11 REQUIRED GLOBAL)
+    find_package(fmt REQUIRED GLOBAL)
+    find_package(nlohmann_json REQUIRED GLOBAL)
+  endif()
+endfunction()
+
+# Sets `result` to whether the page can be built, and `reason` to why not.
+function(tamis_can_build_page result reason)
+  set(${result} OFF PARENT_SCOPE)
+  find_program(TAMIS_NODE NAMES node nodejs DOC "Node.js")
+  find_program(TAMIS_NPM npm DOC "npm, Node's package manager")
+  mark_as_advanced(TAMIS_NODE TAMIS_NPM)
+  if(NOT TAMIS_NODE OR NOT TAMIS_NPM)
+    set(${reason} "Node.js (18 or newer) and npm are needed to build its page" PARENT_SCOPE)
+    return()
+  endif()
+  execute_process(COMMAND ${TAMIS_NODE} --version OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE)
+  string(REGEX REPLACE "^v" "" version "${version}")
+  if(version VERSION_LESS 18)
+    set(${reason} "its page needs Node.js 18 or newer, got ${version} (${TAMIS_NODE})" PARENT_SCOPE)
+    return()
+  endif()
+  if(TAMIS_REPORT STREQUAL "AUTO")
+    # Now, not while building: then a machine without npm's registry gets all the rest.
+    execute_process(COMMAND ${CMAKE_COMMAND} -D NPM=${TAMIS_NPM} -D FOLDER=${PROJECT_SOURCE_DIR}/report
+                            -P ${PROJECT_SOURCE_DIR}/report/install_packages.cmake
+                    RESULT_VARIABLE failure OUTPUT_QUIET ERROR_VARIABLE text)
+    if(failure)
+      set(${reason} "the packages of its page could not be installed: ${text}" PARENT_SCOPE)
+      return()
+    endif()
+  endif()
+  set(${result} ON PARENT_SCOPE)
+endfunction()
+
+tamis_find_program_headers()
+if(TAMIS_PROGRAM STREQUAL "AUTO")
+  set(TAMIS_PROGRAM ON)
+  foreach(name IN ITEMS CLI11::CLI11 fmt::fmt-header-only nlohmann_json::nlohmann_json)
+    if(NOT TARGET ${name})
+      message(STATUS "tamis: without the program, because ${name} was not found; install CLI11, fmt and nlohmann-json "
+                     "(Debian: libcli11-dev libfmt-dev nlohmann-json3-dev)")
+      set(TAMIS_PROGRAM OFF)
+      set(TAMIS_REPORT OFF)
+      return()
+    endif()
+  endforeach()
+endif()
+
+# What pip installs brings no library of fmt along.
+add_library(tamis_fmt INTERFACE)
+if(SKBUILD OR NOT TARGET fmt::fmt)
+  target_link_libraries(tamis_fmt INTERFACE fmt::fmt-header-only)
+else()
+  target_link_libraries(tamis_fmt INTERFACE fmt::fmt)
+endif()
+
+if(TAMIS_REPORT AND NOT EXISTS ${TAMIS_BUNDLED_PAGE})
+  tamis_can_build_page(can_build why)
+  if(NOT can_build AND TAMIS_REPORT STREQUAL "AUTO")
+    message(STATUS "tamis: without the command `tamis report`: ${why}")
+    set(TAMIS_REPORT OFF)
+  elseif(NOT can_build)
+    message(FATAL_ERROR "tamis report: ${why}.\nInstall Node.js and npm (Debian: apt-get install nodejs npm), or build the program "
+                        "without this command: cmake -DTAMIS_REPORT=OFF")
+  endif()
+endif()

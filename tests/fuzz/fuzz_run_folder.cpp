@@ -1,0 +1,144 @@
+// Run folders and comparisons: settings and metrics with edits, with and without a checksum.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+#include "json_document.h"
+#include "runs/comparison.h"
+#include "runs/run.h"
+#include "runs/seal.h"
+#include "runs/sweep.h"
+#include "source.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using tamis::fuzz::Source;
+using tamis::runs::Json;
+
+constexpr const char* kConfig = R"({"format": "tamis-run", "format_version": 2,
+  "method": {"name": "full"}, "seed": 0, "epochs": 2, "name": "full",
+  "data": {"name": "coco", "num_train": 100}, "model": {"name": "m"},
+  "training": {"batch_size": 8}, "environment": {"cpu": "x", "cores": 2},
+  "metrics": [{"name": "mAP", "unit": "fraction", "direction": "higher", "headline": true},
+              {"name": "loss", "direction": "lower"}]})";
+constexpr const char* kOldConfig = R"({"format": "tamis-run", "format_version": 1,
+  "method": "full", "training": {"seed": 0, "epochs": 2},
+  "pruning": {"score": {}, "seed": 1}, "data": {"name": "coco", "num_train": 100}})";
+constexpr const char* kEpoch = R"({"epoch": 0, "samples": 60, "pruned": 40, "steps": 8,
+  "train_seconds": 2.5, "prune_seconds": 0.5, "test_seconds": 1, "learning_rate": 0.1,
+  "values": {"mAP": 0.5, "loss": 1.5},
+  "score_histogram": {"low": 0, "high": 2, "counts": [1, 2, 3]}})";
+constexpr const char* kCompare = R"({"format": "tamis-compare", "format_version": 1,
+  "methods": ["full", "x"], "seeds": [0, 1], "baseline": "full",
+  "config": {"training": {"epochs": 2}}, "pruning": {"x": {"alpha": 0.5}}})";
+constexpr const char* kSweep = R"({"format": "tamis-sweep", "format_version": 1,
+  "method": "bls-infobatch", "option": "alpha", "values": [0.5, 0.7]})";
+
+// Replaces, adds or removes members somewhere in the document.
+Json edited(const char* text, Source& source) {
+  Json document = Json::parse(text);
+  const std::size_t count = source.below(4);
+  for (std::size_t k = 0; k < count; ++k) {
+    Json* at = &document;
+    while (at->is_structured() && !at->empty() && source.byte() % 3 != 0) {
+      auto item = at->begin();
+      std::advance(item, static_cast<std::ptrdiff_t>(source.below(at->size())));
+      at = &*item;
+    }
+    const std::uint8_t action = source.byte() % 3;
+    if (action == 0 && at->is_object() && !at->empty()) {
+      auto item = at->begin();
+      std::advance(item, static_cast<std::ptrdiff_t>(source.below(at->size())));
+      at->erase(item);
+      continue;
+    }
+    try {
+      *at = tamis::runs::parse_json(tamis::fuzz::make_value(source), "value");
+    } catch (const std::runtime_error&) {
+      continue;  // half of a pair of characters
+    }
+  }
+  return document;
+}
+
+std::string document_text(const Json& document, std::uint8_t choice) {
+  if (choice % 3 == 0 && document.is_object()) return tamis::runs::sealed_line(document);
+  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void write(const fs::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+// A folder that is gone when the program ends, in memory where the system has such a place.
+struct Folder {
+  Folder() {
+    std::string name =
+        fs::exists("/dev/shm") ? "/dev/shm/tamis-fuzz-XXXXXX" : "/tmp/tamis-fuzz-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
+    path = name;
+    fs::create_directory(path / "full-seed0");
+  }
+  ~Folder() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
+template <typename Call>
+void attempt(Call call) {
+  try {
+    call();
+  } catch (const std::runtime_error&) {
+  }
+}
+
+void use(const fs::path& folder) {
+  attempt([&] {
+    const auto run = tamis::runs::read_run(folder / "full-seed0");
+    tamis::runs::describe_task(run.config);
+    if (run.epochs.empty()) return;
+    const auto result = tamis::runs::summarize_run(run);
+    if (run.is_finished() && !std::isfinite(result.value)) std::abort();
+  });
+  attempt([&] {
+    const auto plan = tamis::runs::read_plan(folder);
+    for (const auto& method : plan.methods) {
+      if (method.name.find('/') != std::string::npos) std::abort();
+    }
+    tamis::runs::summarize(tamis::runs::read_runs(folder, plan));
+  });
+  attempt([&] { tamis::runs::read_sweep(folder); });
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Folder folder;
+  Source source(data, size);
+  const std::uint8_t choice = source.byte();
+  const fs::path run = folder.path / "full-seed0";
+  const bool is_raw = choice % 4 == 0;
+  write(run / "config.json",
+        is_raw
+            ? source.text()
+            : document_text(edited(choice % 8 == 1 ? kOldConfig : kConfig, source), source.byte()));
+  std::string lines;
+  for (std::size_t epoch = 0; epoch < 2; ++epoch) {
+    Json line = edited(kEpoch, source);
+    if (line.is_object() && source.byte() % 8 != 1) line["epoch"] = epoch;
+    lines += document_text(line, source.byte()) + (source.byte() % 8 == 1 ? "" : "\n");
+  }
+  write(folder.path / "compare.json", document_text(edited(kCompare, source), source.byte()));
+  write(folder.path / "sweep.json", document_text(edited(kSweep, source), source.byte()));
+  write(run / "metrics.jsonl", is_raw ? source.rest() : lines);
+  use(folder.path);
+  return 0;
+}

@@ -1,0 +1,84 @@
+// States of pruners with right checksums and other contents: refused with a std::runtime_error, or
+// good for the rest of the run.
+#include <cmath>
+#include <cstdlib>
+#include <stdexcept>
+#include <vector>
+
+#include "edit_container.h"
+#include "memory_file.h"
+#include "support/simulated_run.h"
+#include "tamis/pruner.h"
+#include "tamis/registry.h"
+
+namespace {
+
+using tamis::Pruner;
+using tamis::PrunerOptions;
+
+// One state per score and policy, in the middle of a pruned epoch.
+std::vector<std::vector<std::byte>> make_states() {
+  std::vector<std::vector<std::byte>> states;
+  for (const auto& score : tamis::registered_scorers()) {
+    for (const auto& policy : tamis::registered_policies()) {
+      PrunerOptions options{.num_samples = 70,
+                            .num_epochs = 6,
+                            .policy = {std::string(policy.name)},
+                            .score = tamis::Spec{std::string(score.name)},
+                            .seed = 3};
+      if (states.size() % 3 == 1) options.homogeneous_batch_size = 8;
+      if (states.size() % 3 == 2) {
+        options.min_per_class = 0.1;
+        for (int i = 0; i < 70; ++i) options.labels.push_back(i % 5);
+      }
+      Pruner pruner(options);
+      tamis::test::simulate_epochs(pruner, 0, 2, 8);
+      pruner.start_epoch(2);
+      tamis::test::simulate_step(pruner, 8);
+      states.push_back(pruner.serialize());
+    }
+  }
+  return states;
+}
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+void use(Pruner& pruner) {
+  if (pruner.num_samples() > 10'000) return;
+  for (const float score : pruner.scores()) require(!std::isinf(score));
+  const auto saved = pruner.serialize();
+  const std::uint64_t next = pruner.plan() != nullptr ? pruner.plan()->epoch() + 1 : 0;
+  for (std::uint64_t epoch = next; epoch < next + 2 && epoch < pruner.options().num_epochs;
+       ++epoch) {
+    const tamis::EpochPlan& plan = pruner.start_epoch(epoch);
+    if (plan.size() > 0) tamis::test::simulate_step(pruner, 8);
+    for (std::size_t j = 0; j < plan.size(); ++j)
+      require(static_cast<std::size_t>(plan.sample(j)) < pruner.num_samples());
+    require(std::isfinite(pruner.progress()));
+    for (const float score : pruner.scores()) require(!std::isinf(score));
+  }
+  require(pruner.serialize() != saved || pruner.options().num_epochs <= next);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const auto states = make_states();
+  static tamis::fuzz::MemoryFile file;
+  tamis::fuzz::Source source(data, size);
+  tamis::test::ContainerParts parts(states[source.below(states.size())]);
+  try {
+    tamis::fuzz::edit(parts, source);
+    file.write(parts.file());
+  } catch (const std::invalid_argument&) {
+    return 0;  // The writer refuses it.
+  }
+  try {
+    Pruner pruner = Pruner::from_file(file.path());
+    use(pruner);
+  } catch (const std::runtime_error&) {
+  }
+  return 0;
+}
