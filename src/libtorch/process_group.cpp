@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <stdexcept>
 #include <system_error>
@@ -42,6 +43,15 @@ std::string seconds(std::chrono::milliseconds time) {
 std::string brief(const std::string& message) { return message.substr(0, message.find('\n')); }
 
 bool is_local(const std::string& host) { return host == "localhost" || host.starts_with("127."); }
+
+// A write to a rank that died must fail, not end this process without a word: c10d's sockets do not
+// ask for that themselves. A handler that the program has set stays.
+void survive_broken_pipes() {
+  struct sigaction current {};
+  if (::sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL) {
+    std::signal(SIGPIPE, SIG_IGN);
+  }
+}
 
 // A socket that listens at an address of this machine's loopback. torch's own would listen at all
 // addresses, also for a run whose ranks are all here.
@@ -110,6 +120,7 @@ ProcessGroup::ProcessGroup(const ProcessGroupOptions& options)
   tamis::detail::require(options.time_limit.count() > 0, "ProcessGroup", "time_limit",
                          "more than 0 ms", options.time_limit.count());
   if (options.size == 1) return;
+  survive_broken_pipes();
   connection_->store = open_store(options);
   const auto missing =
       call_roll(connection_->store, "join", options.rank, options.size, options.time_limit);

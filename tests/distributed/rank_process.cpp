@@ -60,6 +60,7 @@ class Rank {
     options.time_limit = std::chrono::milliseconds(number("limit", 20'000));
     if (is_victim() && get("when") == "start") ::raise(signal());
     const auto group = std::make_shared<ProcessGroup>(options);
+    if (!get("pipe").empty()) ::raise(SIGPIPE);
     const auto communicator = std::make_shared<DoomedRank>(group);
     Pruner pruner = make(communicator);
     if (!get("load").empty()) pruner.load(get("load"));

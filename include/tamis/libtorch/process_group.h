@@ -38,7 +38,7 @@ std::optional<ProcessGroupOptions> process_group_from_environment();
 
 // Gloo over TCP, CPU tensors. If a rank dies, hangs, or never comes, every other rank gets a
 // std::runtime_error that names it, within the time limit; the group cannot be used afterwards.
-// One thread only.
+// SIGPIPE is ignored from then on, unless the program has a handler for it. One thread only.
 class ProcessGroup final : public Communicator {
  public:
   // Collective. Throws std::runtime_error, naming the ranks that did not come.
