@@ -23,12 +23,17 @@ The paper's tasks as [recipes](../recipes/README.md), each with pruning and with
 
 - Small models, small parts of the data, short runs: what can be trained on a processor in minutes. The paper's figures stand beside
   ours to show what it reports, not to be matched: other data, other sizes, other lengths.
-- All methods have the same budget: they leave out 30 % of what `full` trains on. `fewer-epochs` is the full data for 70 % of the epochs,
-  `random-dynamic` a fresh random subset in every epoch. A method that does not beat these two is not worth its score.
-- *Difference*: to `full`, paired by seed, with its 95 % interval; bold where the seeds support it. *Saved*: training time, on a shared
-  machine.
+- All methods have the same budget: they leave out 30 % of what `full` trains on, as far as they can (*left out*). `fewer-epochs` is
+  the full data for 70 % of the epochs, `random-dynamic` a fresh random subset in every epoch. A method that does not beat these two
+  is not worth its score.
+- *Difference*: to `full`, paired by seed, with its 95 % interval; bold where the seeds support it. *Saved*: training time, on a
+  shared machine.
 - Frechet distances are on the features of a small classifier of the same data. They are not the FID and cannot be compared with it.
 """
+
+
+FIDELITY = """Spearman of each score with the loss of every training sample, computed by brute force after the last epoch of a run
+without pruning; one run each. Of diffusion models the loss is a mean over eight noises."""
 
 
 def load(results=RESULTS):
@@ -103,9 +108,9 @@ def verdict(result):
 def setting(result):
     training, environment = result["training"], result["environment"]
     return (
-        f"{result['model']['name']}, {result['data']['num_train']:,} samples of {result['data']['name']}, {training['epochs']} epochs, "
-        f"batches of {training['batch_size']}, {len(result['seeds'])} seeds; {environment['cpu']}, {training['threads']} thread, torch "
-        f"{environment['torch']}, {environment['date'][:10]}, commit {result['commit']}. `{result['command']}`"
+        f"{result['model']['name']}, {result['data']['num_train']:,} samples of {result['data']['name']}, {training['epochs']} "
+        f"epochs, batches of {training['batch_size']}, {len(result['seeds'])} seeds; {environment['cpu']}, {training['threads']} "
+        f"thread, torch {environment['torch']}, {environment['date'][:10]}, commit {result['commit']}. `{result['command']}`"
     )
 
 
@@ -138,13 +143,12 @@ def page(results):
             lines += [setting(result), "", table(task, result), "", verdict(result), ""]
     if results:
         lines += ["## Fidelity of the scores", ""]
-        lines += ["Spearman of each score with the loss of every training sample, computed by brute force after the last epoch of a run"]
-        lines += ["without pruning; one run each. Of diffusion models the loss is a mean over eight noises.", "", fidelity(results), ""]
+        lines += [FIDELITY, "", fidelity(results), ""]
     return "\n".join(lines)
 
 
 def short_table(results=None):
-    """For the README: the headline of full, the baselines and the best known pruning methods of every task; None without results."""
+    """For the README: full, the two baselines and two methods on every task; None without results."""
     results = load() if results is None else results
     shown = ["full", "fewer-epochs", "random-dynamic", "bls-infobatch", "ogs-infobatch"]
     rows = []

@@ -3,7 +3,7 @@
     python -m recipes.classification.train --method bls-infobatch --seed 0 --out runs/r18
     python -m recipes.classification.train --set model=vim --set dataset=quickdraw --out runs/vim
 
-Data sets: cifar10, quickdraw; a folder with CIFAR-100's train.bin and test.bin; a folder with train/CLASS/*.jpg and
+Data sets: cifar10, mnist, quickdraw; a folder with CIFAR-100's train.bin and test.bin; a folder with train/CLASS/*.jpg and
 val/CLASS/*.jpg, as ImageNet has it. The lines that prune are marked with #>.
 """
 
@@ -35,7 +35,7 @@ METRICS = [
 
 def load(args):
     """Training and test set."""
-    readers = {"cifar10": pictures.cifar10, "quickdraw": pictures.quickdraw}
+    readers = {"cifar10": pictures.cifar10, "mnist": pictures.mnist, "quickdraw": pictures.quickdraw}
     if args.dataset in readers:
         read = readers[args.dataset]
         return read("train", args.limit, args.data), read("test", args.test_limit, args.data)
@@ -98,7 +98,7 @@ def main(argv=None):
     for _ in folder.epochs(model=model, optimizer=optimizer):
         model.train()
         for images, labels in loader:
-            loss = F.cross_entropy(model(augment(images, mirror=args.dataset != "quickdraw")), labels)
+            loss = F.cross_entropy(model(augment(images, mirror=args.dataset not in ("mnist", "quickdraw"))), labels)
             loss = handler.update(loss)  #>
             optimizer.zero_grad()
             loss.backward()

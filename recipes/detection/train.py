@@ -59,6 +59,16 @@ def overrides(args, config, data):
     }
 
 
+class Unmeasured:
+    """Leaves out ultralytics' own validation: pycocotools measures."""
+
+    def validate(self):
+        return {}, 0.0
+
+    def final_eval(self):
+        pass
+
+
 def train(trainer_class, args, settings, name, model, metrics, evaluate):
     """Runs the trainer and writes the folder of the run. `evaluate(model)`: the metrics after the last epoch."""
     last = args.out / "weights" / "last.pt"
@@ -70,10 +80,10 @@ def train(trainer_class, args, settings, name, model, metrics, evaluate):
 
     def start(trainer):
         trainer.folder = run.Folder(args, trainer.handler, data=name, model=model, metrics=metrics)
-        trainer.folder.resume()
+        trainer.folder.follow(trainer.start_epoch)
 
     def end_epoch(trainer):
-        values = {"loss": float(trainer.tloss.sum())}
+        values = {"loss": sum(map(float, trainer.tloss.values()))}
         if trainer.epoch == trainer.epochs - 1:
             trainer.folder.end_epoch(lambda: values | evaluate(trainer.ema.ema))
             if args.record:
@@ -83,8 +93,8 @@ def train(trainer_class, args, settings, name, model, metrics, evaluate):
 
     trainer.add_callback("on_train_start", start)
     trainer.add_callback("on_train_epoch_start", lambda trainer: trainer.folder.start_epoch())
-    trainer.add_callback("on_train_epoch_end", lambda trainer: trainer.folder.stop_clock())
-    trainer.add_callback("on_model_save", end_epoch)
+    # Before the model is saved: after a crash between the two, the epoch is trained and its line written again.
+    trainer.add_callback("on_train_epoch_end", end_epoch)
     trainer.train()
     return trainer
 
@@ -94,14 +104,11 @@ def main(argv=None):
     train_part, val_part, name = load(args)
     data = yolo.write_folder(args.out / "data", train=train_part, val=val_part, masks=False)
 
-    class Trainer(yolo.Pruned, DetectionTrainer):  #> Pruned in front of the trainer
+    class Trainer(yolo.Pruned, Unmeasured, DetectionTrainer):  #> Pruned in front of the trainer
         watches = args.watches  #> methods ogs-...
 
         def prune(self, dataset):  #>
             return tamis.prune(dataset, args.policy, epochs=self.epochs, options=args.options, **args.score)  #>
-
-        def final_eval(self):
-            """Left out: pycocotools measures."""
 
     def evaluate(model):
         found = list(yolo.detections(model, "yolov5n.yaml", val_part, args.size, masks=False))

@@ -101,8 +101,7 @@ class Folder:
         self.handler = handler
         self._lines: list[dict[str, Any]] = []
         self._parts: dict[str, Any] = {}
-        self._start = self._processor = self._share = 0.0
-        self._seconds: float | None = None
+        self._start = self._processor = 0.0
         self._is_recorded: bool = args.record
         self._config = {
             "format": "tamis-run",
@@ -151,32 +150,38 @@ class Folder:
         self._parts = {"handler": self.handler, **parts}
         if not self.is_new:
             self._load()
+        self._begin()
+
+    def follow(self, num_done: int) -> None:
+        """Instead of resume(), for a framework that has loaded a state of its own after `num_done` epochs."""
+        if not self.is_new:
+            self._lines = json.loads(torch.load(self.path / CHECKPOINT, weights_only=True)["lines"])[:num_done]
+        if len(self._lines) < num_done:
+            raise SystemExit(f"{self.path}: {num_done} epochs are done, but lines are missing; remove the folder to start again")
+        self._begin()
+
+    def _begin(self) -> None:
         (self.path / "metrics.jsonl").write_text("".join(map(_text, self._lines)))
         if self._is_recorded:
             # Of a resumed run after its state is loaded, as record() wants it.
             self.handler.record(self.path, num_recorded=len(self.handler))
 
     def start_epoch(self) -> None:
-        self._start, self._processor, self._seconds = time.monotonic(), time.process_time(), None
-
-    def stop_clock(self) -> None:
-        """Training of the epoch is over; end_epoch() does so if nobody has."""
-        if self._seconds is None:
-            self._seconds = time.monotonic() - self._start
-            got = (time.process_time() - self._processor) / (self._seconds * torch.get_num_threads())
-            self._share = round(min(1.0, got), 3)  # below 1 where other programs had the processor
+        self._start, self._processor = time.monotonic(), time.process_time()
 
     def end_epoch(self, evaluate: Callable[[], dict[str, float]]) -> None:
         """Writes the line of the epoch that was trained, with what evaluate() measures, and the checkpoint."""
-        self.stop_clock()
+        seconds = time.monotonic() - self._start
+        share = (time.process_time() - self._processor) / (seconds * torch.get_num_threads())
         plan = self.handler.plan
         used = len(self.handler) if plan is None else plan.num_selected
         start = time.monotonic()
         values = evaluate()
         line = {
             "epoch": len(self._lines), "samples": used, "pruned": len(self.handler) - used,
-            "train_seconds": round(self._seconds, 3), "test_seconds": round(time.monotonic() - start, 3),
-            "processor_share": self._share, "values": values,
+            "train_seconds": round(seconds, 3), "test_seconds": round(time.monotonic() - start, 3),
+            # Below 1 where other programs had the processor.
+            "processor_share": round(min(1.0, share), 3), "values": values,
         }
         self._lines.append(line)
         # The checkpoint first: a line without one would be written twice after a crash.
@@ -184,7 +189,7 @@ class Folder:
         with open(self.path / "metrics.jsonl", "a") as file:
             file.write(_text(line))
         shown = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
-        print(f"epoch {line['epoch']}: {used:,} samples, {line['train_seconds']:.1f} s, {shown}", flush=True)
+        print(f"epoch {line['epoch']}: {used:,} samples, {seconds:.1f} s, {shown}", flush=True)
 
     def record_true_losses(self, losses: Any) -> None:
         """Of every sample, for `tamis analyze`, if the run is recorded."""

@@ -9,7 +9,7 @@ prune are marked with #>.
 import tamis
 import yaml
 
-from recipes.detection.train import PRESETS, load, overrides, train
+from recipes.detection.train import PRESETS, Unmeasured, load, overrides, train
 from recipes.kit import coco, run, yolo
 from ultralytics.models.yolo.segment import SegmentationTrainer  # after recipes.kit.yolo, which gives it settings of its own
 
@@ -39,14 +39,11 @@ def main(argv=None):
     data = yolo.write_folder(args.out / "data", train=train_part, val=val_part, masks=True)
     config = write_model(args.out)
 
-    class Trainer(yolo.Pruned, SegmentationTrainer):  #> Pruned in front of the trainer
+    class Trainer(yolo.Pruned, Unmeasured, SegmentationTrainer):  #> Pruned in front of the trainer
         watches = args.watches  #> methods ogs-...
 
         def prune(self, dataset):  #>
             return tamis.prune(dataset, args.policy, epochs=self.epochs, options=args.options, **args.score)  #>
-
-        def final_eval(self):
-            """Left out: pycocotools measures."""
 
     def evaluate(model):
         found = list(yolo.detections(model, config, val_part, args.size, masks=True))

@@ -27,7 +27,8 @@ def lines(folder):
 
 
 def without_times(folder):
-    return [{key: value for key, value in line.items() if "seconds" not in key} for line in lines(folder)]
+    timed = ("train_seconds", "test_seconds", "processor_share")
+    return [{key: value for key, value in line.items() if key not in timed} for line in lines(folder)]
 
 
 class Interrupted(Exception):

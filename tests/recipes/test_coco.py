@@ -51,7 +51,7 @@ def test_a_good_file_is_read_with_classes_boxes_and_masks(tmp_path):
 )
 def test_a_bad_annotation_is_refused_by_file_and_line(change, problem, tmp_path):
     path = write(tmp_path, GOOD, {**GOOD, "id": 2, **change})
-    with pytest.raises(ValueError, match=rf"{path}:10: {problem}"):
+    with pytest.raises(ValueError, match=rf"{path}:10: .*{problem}"):
         coco.read(path, masks=True)
 
 

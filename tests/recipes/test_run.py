@@ -38,7 +38,7 @@ def train(tmp_path, *more):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        folder.end_epoch(lambda: {"error": float((model(x) - 2 * x).square().mean())})
+        folder.end_epoch(lambda: {"error": (model(x) - 2 * x).square().mean().item()})
     if args.record:
         folder.record_true_losses((model(x) - 2 * x).square()[:, 0].detach())
     return handler
