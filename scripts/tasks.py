@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import time
@@ -26,7 +27,7 @@ SCORES = {"batch-loss": "BLS", "reconstruction": "BLR", "output-gradient": "OGS"
 
 def command(python, task, changes=()):
     settings = [part for change in (*task.settings, *changes) for part in ("--set", change)]
-    return [python, "-m", task.module, "--preset", "quick", *settings]
+    return [*shlex.split(python), "-m", task.module, "--preset", "quick", *settings]
 
 
 def run(arguments):
@@ -105,7 +106,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("tasks", nargs="*", help=f"of {', '.join(task.key for task in task_list.TASKS)} (default: all)")
-    parser.add_argument("--python", default=str(ROOT / ".venv-frameworks" / "bin" / "python"))
+    parser.add_argument("--python", default=str(ROOT / ".venv-frameworks" / "bin" / "python"), help="may have a prefix: \"nice python\"")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "runs" / "tasks")
     arguments = parser.parse_args()
     known = [task.key for task in task_list.TASKS]

@@ -18,7 +18,7 @@ from recipes.kit import frechet, grids, pictures, run
 
 PRESETS = {
     "quick": {
-        "limit": 12000, "epochs": 10, "prune": 0.3, "batch_size": 128, "learning_rate": 1e-3, "width": 400, "latent": 20,
+        "limit": 12000, "epochs": 10, "prune": 0.3, "batch_size": 128, "learning_rate": 2e-3, "width": 400, "latent": 20,
         "samples": 2000, "workers": 0,
     },
     "full": {
