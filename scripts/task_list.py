@@ -59,7 +59,7 @@ TASKS = [
          {"quickdraw.png": "drawings of QuickDraw"}),
     Task("detection", "Object detection, YOLOv5n", "recipes.detection.train", SCENES, "COCO, mAP.5",
          rows(38.2, (38.5, 21.6), (38.3, 25.2)),
-         pictures={"scenes.webp": "scenes of the training part with boxes and masks; cut-outs of Tux Paint, photographs of MATE (GPL)",
+         pictures={"scenes.webp": "scenes of the training part, boxes and masks (Tux Paint, MATE: GPL)",
                    "detections.webp": "what a detector finds in the validation part"}),
     Task("segmentation", "Instance segmentation, YOLOv5n-seg", "recipes.segmentation.train", SCENES, "COCO, mask mAP.5",
          rows(29.5, (31.0, 29.5), (31.7, 36.1))),

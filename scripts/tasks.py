@@ -106,7 +106,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=pathlib.Path)
     parser.add_argument("tasks", nargs="*", help=f"of {', '.join(task.key for task in task_list.TASKS)} (default: all)")
-    parser.add_argument("--python", default=str(ROOT / ".venv-frameworks" / "bin" / "python"), help="may have a prefix: \"nice python\"")
+    python = ROOT / ".venv-frameworks" / "bin" / "python"
+    parser.add_argument("--python", default=str(python), help='may have a prefix: "nice python"')
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "runs" / "tasks")
     arguments = parser.parse_args()
     known = [task.key for task in task_list.TASKS]

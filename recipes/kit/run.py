@@ -132,6 +132,7 @@ class Folder:
                         f"{self.path} holds a run with another {key} ({old.get(key)}, now {value}); remove it, or choose "
                         "another --out"
                     )
+            return
         environment = {
             "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
             "cpu": _cpu(), "cores": os.cpu_count(), "python": platform.python_version(), "torch": torch.__version__,
@@ -164,7 +165,7 @@ class Folder:
         (self.path / "metrics.jsonl").write_text("".join(map(_text, self._lines)))
         if self._is_recorded:
             # Of a resumed run after its state is loaded, as record() wants it.
-            self.handler.record(self.path, num_recorded=len(self.handler))
+            self.handler.record(self.path / "record", num_recorded=len(self.handler))
 
     def start_epoch(self) -> None:
         self._start, self._processor = time.monotonic(), time.process_time()
