@@ -300,17 +300,20 @@ void add_simulate(CLI::App& program) {
   arguments->spec.add_policy(command, "infobatch");
   arguments->spec.add_score(command, "batch-loss");
   command.footer(
-      "Every sample has a difficulty, log-normally distributed; losses fall over the run, with "
-      "noise.\n"
-      "Each epoch is planned, its batches are observed one by one, and the cost of both is shown;\n"
-      "making up the losses is not timed. The score sees mean losses of batches; sample-loss sees\n"
-      "one loss per sample.\n"
-      "With --ranks the ranks run as threads on at most 2^18 samples, and what they exchange and\n"
-      "keep is shown for all samples, up to 1e10.\n\n" +
-      describe_policies() + "\n" + describe_scores() +
-      "\nExample:\n"
-      "  tamis simulate --samples 1e6 --policy seta --groups 5 --save run.safetensors\n"
-      "  tamis simulate --samples 1e10 --ranks 8 --epochs 4\n");
+      R"(Every sample has a difficulty, log-normally distributed; losses fall over the run, with noise.
+Each epoch is planned, its batches are observed one by one, and the cost of both is shown;
+making up the losses is not timed. The score sees mean losses of batches; sample-loss sees
+one loss per sample.
+With --ranks the ranks run as threads on at most 2^18 samples, and what they exchange and
+keep is shown for all samples, up to 1e10.
+
+)" + describe_policies() +
+      "\n" + describe_scores() +
+      R"(
+Example:
+  tamis simulate --samples 1e6 --policy seta --groups 5 --save run.safetensors
+  tamis simulate --samples 1e10 --ranks 8 --epochs 4
+)");
   command.callback([arguments] { simulate(*arguments); });
 }
 
