@@ -35,7 +35,7 @@ class Run(Passes):
         return current is not None and current.source.is_delayed and not current.is_counted
 
     def watch(self) -> Watcher:
-        """The watcher, made when first asked for."""
+        """The watcher, made when it is first needed."""
         if self.watcher is None:
             self.watcher = Watcher(self)
         return self.watcher
