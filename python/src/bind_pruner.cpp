@@ -49,6 +49,7 @@ bool observe_samples(Pruner& pruner, nb::handle samples, nb::handle loss, nb::ha
 const char* needs(const Pruner& pruner) {
   switch (pruner.scorer().needs()) {
     case LossKind::mean_loss:
+    case LossKind::any_losses:
       return "mean-loss";
     case LossKind::sample_losses:
       return "sample-losses";
