@@ -151,7 +151,7 @@ def main():
         measured.update(run_python(args, scores, folder, sizes))
     print("measuring memory ...", flush=True)
     memory_sizes = sizes + ([10**9] if args.billion else [])
-    result = {**report.header(ROOT, args), "others_used_cores": round(max(others, disturbance), 2),
+    result = {**report.header(args), "others_used_cores": round(max(others, disturbance), 2),
               "measured": measured, "memory": run_memory(args, memory_sizes), "package": package,
               "watching": watching}
     print(report.table(result))

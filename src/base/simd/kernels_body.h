@@ -113,6 +113,20 @@ std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
   return num_numbers;
 }
 
+// The square of a float is exact in double, so nothing overflows or vanishes.
+void add_squares(const float* values, std::size_t count, double* sums) {
+  using UnalignedFour = float __attribute__((vector_size(16), aligned(4), may_alias));
+  constexpr std::size_t kFours = 4;
+  FourDoubles sum[kFours];
+  __builtin_memcpy(sum, sums, sizeof sum);
+  for (std::size_t i = 0; i < count; i += 4 * kFours) {
+    for (std::size_t f = 0; f < kFours; ++f) {
+      add_four_squares(sum[f], *reinterpret_cast<const UnalignedFour*>(values + i + 4 * f));
+    }
+  }
+  __builtin_memcpy(sums, sum, sizeof sum);
+}
+
 // Short loops over small arrays, which the compiler vectorises.
 void find_cells(const float* scores, std::size_t count, const RegionGrid& grid,
                 const std::uint32_t* regions, std::uint32_t* cells, std::uint32_t* offsets) {

@@ -169,6 +169,25 @@ TEST_P(KernelsOf, SumsOfLanesAreAddedInOrder) {
   }
 }
 
+TEST_P(KernelsOf, AddsSquaresInSixteenSumsAndLosesNoneOfThem) {
+  std::normal_distribution<float> normal(0.0F, 1.0F);
+  for (const std::size_t size : {0U, 16U, 32U, 1008U}) {
+    std::vector<float> values(size + 1);
+    // Squares that a float could not hold are among them.
+    for (float& value : values) {
+      value = normal(random_) * (random_() % 8 == 0 ? 1e-30F : random_() % 8 == 0 ? 1e30F : 1.0F);
+    }
+    std::array<double, 16> sums{1.0, 2.0};
+    std::array<double, 16> expected = sums;
+    for (std::size_t i = 0; i < size; ++i) {
+      const double value = values[i + 1];
+      expected[i % 16] += value * value;
+    }
+    kernels().add_squares(values.data() + 1, size, sums.data());  // not aligned
+    EXPECT_EQ(sums, expected) << size;
+  }
+}
+
 TEST_P(KernelsOf, PicksTheScoresOfTheSetBits) {
   for (const std::size_t num_words : {0U, 1U, 2U, 16U}) {
     const auto scores = make_scores(num_words * 64, random_);
