@@ -78,7 +78,7 @@ class Rule:
 def _is_plain_memory(gradient: Tensor, num_rows: int) -> bool:
     """True for rows that the core can read where they are."""
     return (
-        len(gradient) == num_rows
+        gradient.shape[0] == num_rows
         and (gradient.dtype is torch.float32 or gradient.dtype is torch.float64)
         and gradient.is_cpu
         and gradient.is_contiguous()
@@ -146,7 +146,11 @@ class Step:
         self.sizes[rule, rule.num_rows(tensor)] = tensor.shape
         self._num_watched += 1
         self._here.append(weakref.ref(tensor))
-        tensor.register_hook(partial(self._receive_here, rule))  # type: ignore[no-untyped-call]
+        node = tensor.grad_fn
+        if node is None:  # a parameter
+            tensor.register_hook(partial(self._receive_one, rule))  # type: ignore[no-untyped-call]
+        else:  # takes half the time
+            node.register_prehook(partial(self._receive_here, rule, tensor.output_nr))
 
     def holds(self, tensor: Tensor) -> bool:
         """True if the tensor is watched already, as the output of a module inside."""
@@ -160,7 +164,15 @@ class Step:
         """True if nothing is watched but the only output of a module."""
         return self._num_watched == 1 and len(self._here) == 1
 
-    def _receive_here(self, rule: Rule, gradient: Tensor) -> Tensor | None:
+    def _receive_here(self, rule: Rule, place: int, gradients: tuple[Any, ...]) -> Any:
+        """Of the outputs of a node, the one that is watched."""
+        gradient = gradients[place]
+        going_on = None if gradient is None else self._receive_one(rule, gradient)
+        if going_on is None or going_on is gradient:
+            return None
+        return (*gradients[:place], going_on, *gradients[place + 1 :])
+
+    def _receive_one(self, rule: Rule, gradient: Tensor) -> Tensor | None:
         is_first = self._num_watched == 1 and self.divisors is None and not self.is_settled
         is_plain = is_first and rule.is_plain and type(self.loss) is float
         if is_plain and _is_plain_memory(gradient, self.count):

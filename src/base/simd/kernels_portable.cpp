@@ -13,10 +13,6 @@ using FourDoubles = double __attribute__((vector_size(32)));
 inline void add_four(FourDoubles& sum, const FourFloats& floats) {
   sum += __builtin_convertvector(floats, FourDoubles);
 }
-inline void add_four_squares(FourDoubles& sum, const FourFloats& floats) {
-  const FourDoubles doubles = __builtin_convertvector(floats, FourDoubles);
-  sum += doubles * doubles;
-}
 
 // Plain x86-64 has no instruction for it, and this one the compiler vectorises.
 inline std::size_t ones(std::uint64_t word) {

@@ -6,10 +6,6 @@ using FourDoubles = double __attribute__((vector_size(32)));
 inline void add_four(FourDoubles& sum, const FourFloats& floats) {
   sum += (FourDoubles)_mm256_cvtps_pd((__m128)floats);
 }
-inline void add_four_squares(FourDoubles& sum, const FourFloats& floats) {
-  const auto doubles = (FourDoubles)_mm256_cvtps_pd((__m128)floats);
-  sum += doubles * doubles;
-}
 
 inline std::size_t ones(std::uint64_t word) {
   return static_cast<std::size_t>(__builtin_popcountll(word));
