@@ -111,7 +111,7 @@ nb::tuple claim(Book& book, nb::handle samples, bool per_sample) {
 }
 
 bool settle(Book& book, std::uint64_t number, double mean_loss, nb::handle norms) {
-  return book.settle(number, mean_loss, Norms(norms).values());
+  return book.settle(number, mean_loss, Norms(norms).values().value());
 }
 
 nb::dict end_pass(Book& book) {
