@@ -88,7 +88,7 @@ FIDELITY = [
 
 def fidelity_table(result):
     rows = []
-    for title, options, task, watched, power, loss in FIDELITY:
+    for title, options, task, watched, power, loss in (row for row in FIDELITY if row[2] in result["tasks"]):
         cells = []
         for what, when in ((watched, "same pass"), (watched, "at the end"), ("the loss itself, same pass", "at the end")):
             found = [row["spearman"] for row in result["tasks"][task] if row["watched"] == what

@@ -314,8 +314,8 @@ def main():
             torch.manual_seed(seed)
             rows += [row | {"seed": seed} for row in measure(TASKS[name](args))]
         print(f"{name}:\n\n{table(rows)}\n", flush=True)
-    if args.json:
-        results.write(args.json, result)
+        if args.json:  # what there is: all tasks take a while
+            results.write(args.json, result)
 
 
 if __name__ == "__main__":

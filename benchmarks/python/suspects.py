@@ -119,12 +119,13 @@ def precision(ranking, is_wrong, count):
     return float(is_wrong[np.argsort(-ranking, kind="stable")[:count]].mean())
 
 
-def measure(args):
+def measure(args, result):
+    """Adds the rows to the result, and keeps it after each share of wrong labels."""
     import torch
 
     images = fidelity.images(args.images, args.samples).view(-1, 1, 28, 28)
     true = fidelity.idx_bytes(args.images, "train-labels-idx1-ubyte", 8)[: args.samples].astype("int64")
-    rows = []
+    rows = result["rows"] = []
     for share in args.noise:
         for seed in args.seeds:
             torch.manual_seed(seed)
@@ -137,7 +138,8 @@ def measure(args):
                              "first": precision(ranking, is_wrong, FIRST),
                              "all": precision(ranking, is_wrong, int(is_wrong.sum()))})
                 print(rows[-1], flush=True)
-    return rows
+        if args.json:
+            results.write(args.json, result)
 
 
 def table(result):
@@ -176,10 +178,8 @@ def main():
     torch.set_num_threads(1)
     settings = {key: getattr(args, key) for key in ("samples", "epochs", "batch", "learning_rate", "folds", "seeds")}
     result = results.header() | {"versions": {"torch": torch.__version__, "cleanlab": version("cleanlab")}, "settings": settings}
-    result["rows"] = measure(args)
+    measure(args, result)
     print(table(result))
-    if args.json:
-        results.write(args.json, result)
 
 
 if __name__ == "__main__":
