@@ -64,7 +64,7 @@ TASKS = [
     Task("segmentation", "Instance segmentation, YOLOv5n-seg", "recipes.segmentation.train", SCENES, "COCO, mask mAP.5",
          rows(29.5, (31.0, 29.5), (31.7, 36.1))),
     Task("vae", "Generation, VAE", f"{GENERATION}.vae", "6,000 digits of MNIST", "MNIST, FID",
-         rows(35.34, (35.55, 28.9), (35.34, 34.0)), pictures={"vae.png": "digits that a VAE has drawn"}),
+         rows(35.34, (35.55, 28.9), (35.34, 34.0)), pictures={"vae.webp": "digits that a VAE has drawn"}),
     Task("ddpm", "Generation, DDPM", f"{GENERATION}.ddpm", "2,000 pictures of CIFAR-10", "CIFAR-10, FID",
          rows(16.38, (17.01, 28.7), (16.35, 30.8)), pictures={"ddpm.webp": "pictures that a diffusion model has painted"},
          fidelity={"time step 500": ("time_step=500",)}),
