@@ -25,10 +25,11 @@ void construct(Pruner* self, std::size_t num_samples, std::uint64_t num_epochs,
                const std::optional<std::string>& score, const Numbers& score_options,
                std::optional<double> delta, std::uint64_t seed, std::size_t homogeneous_batch_size,
                double min_per_class, nb::handle labels, std::optional<double> target_prune,
-               const std::string& layout, const std::string& remainder, nb::object communicator) {
+               const std::string& layout, const std::string& remainder, std::size_t threads,
+               nb::object communicator) {
   const PrunerOptions options = make_options(
       num_samples, num_epochs, policy, policy_options, score, score_options, delta, seed,
-      homogeneous_batch_size, min_per_class, labels, target_prune, layout, remainder);
+      homogeneous_batch_size, min_per_class, labels, target_prune, layout, remainder, threads);
   auto ranks = make_communicator(std::move(communicator));
   const nb::gil_scoped_release release;
   new (self) Pruner(options, std::move(ranks));
@@ -246,7 +247,7 @@ void bind_pruner(nb::module_& module) {
            nb::arg("delta") = nb::none(), nb::arg("seed") = 0,
            nb::arg("homogeneous_batch_size") = 0, nb::arg("min_per_class") = 0.0,
            nb::arg("labels") = nb::none(), nb::arg("target_prune") = nb::none(),
-           nb::arg("layout") = "automatic", nb::arg("remainder") = "pad",
+           nb::arg("layout") = "automatic", nb::arg("remainder") = "pad", nb::arg("threads") = 1,
            nb::arg("communicator") = nb::none())
       .def_prop_ro(
           "options", [](const Pruner& self) { return options_as_dict(self.options()); },

@@ -23,7 +23,8 @@ PrunerOptions make_options(std::size_t num_samples, std::uint64_t num_epochs,
                            std::optional<double> delta, std::uint64_t seed,
                            std::size_t homogeneous_batch_size, double min_per_class,
                            nanobind::handle labels, std::optional<double> target_prune,
-                           const std::string& layout, const std::string& remainder);
+                           const std::string& layout, const std::string& remainder,
+                           std::size_t threads);
 
 // The same keys as the arguments. Requires: every default is filled in.
 nanobind::dict options_as_dict(const PrunerOptions& options);

@@ -93,6 +93,7 @@ class Pruner:
         target_prune: float | None = None,
         layout: str = "automatic",
         remainder: str = "pad",
+        threads: int = 1,
         communicator: Communicator | None = None,
     ) -> None: ...
     @property

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/files/crc32c.h"
 #include "base/former_name.h"
+#include "base/threads.h"
 #include "tamis/array.h"
 
 namespace tamis::detail {
@@ -260,7 +261,13 @@ void SafetensorsReader::verify_blocks() const {
     fail("the data are damaged: the checksums themselves do not match theirs");
   }
   std::vector<std::uint32_t> checksums(count_blocks(data_.size()));
-  crc32c_blocks(data_, kBlock, checksums);
+  const Parts parts(data_.size(), kBlock, kBytesPerThread);
+  parts.run([&](std::size_t part) {
+    const std::size_t begin = parts.begin(part);
+    const auto bytes = data_.subspan(begin, parts.end(part) - begin);
+    crc32c_blocks(bytes, kBlock,
+                  std::span(checksums).subspan(begin / kBlock, count_blocks(bytes.size())));
+  });
   const std::span<const std::byte> found = std::as_bytes(std::span(checksums));
   const auto first = std::mismatch(found.begin(), found.end(), checksums_.begin()).first;
   if (first == found.end()) return;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/former_name.h"
+#include "base/threads.h"
 #include "core/state/state_fields.h"
 #include "tamis/registry.h"
 
@@ -63,20 +64,34 @@ bool is_infinite(std::span<const std::byte> floats, std::size_t i) {
   return (bits & 0x7FFFFFFFU) == 0x7F800000U;
 }
 
-// Position of the first number that no score can have; the size if there is none. Block by block:
-// compilers do not vectorize a loop that may end early.
-std::size_t find_infinite(std::span<const std::byte> floats) {
+// Position of the first number of [begin, end) that no score can have; end if there is none. Block
+// by block: compilers do not vectorize a loop that may end early.
+std::size_t find_infinite(std::span<const std::byte> floats, std::size_t begin, std::size_t end) {
   constexpr std::size_t kBlock = 4096;
-  const std::size_t count = floats.size() / sizeof(float);
-  for (std::size_t begin = 0; begin < count; begin += kBlock) {
-    const std::size_t end = std::min(count, begin + kBlock);
+  for (; begin < end; begin += kBlock) {
+    const std::size_t block_end = std::min(end, begin + kBlock);
     std::uint32_t num_infinite = 0;
-    for (std::size_t i = begin; i < end; ++i) num_infinite += is_infinite(floats, i) ? 1U : 0U;
+    for (std::size_t i = begin; i < block_end; ++i) {
+      num_infinite += is_infinite(floats, i) ? 1U : 0U;
+    }
     if (num_infinite == 0) continue;
     while (!is_infinite(floats, begin)) ++begin;
     return begin;
   }
-  return count;
+  return end;
+}
+
+// The same in all of them; the size if there is none.
+std::size_t find_infinite(std::span<const std::byte> floats) {
+  const Parts parts(floats.size() / sizeof(float), 1, kSamplesPerThread);
+  std::vector<std::size_t> found(parts.size());
+  parts.run([&](std::size_t part) {
+    found[part] = find_infinite(floats, parts.begin(part), parts.end(part));
+  });
+  for (std::size_t part = 0; part + 1 < parts.size(); ++part) {
+    if (found[part] < parts.end(part)) return found[part];
+  }
+  return found.back();
 }
 
 // One row per sample.
@@ -308,9 +323,13 @@ void check_score(const SafetensorsReader& file, const PrunerOptions& options,
 void read_arrays(const SafetensorsReader& file, std::uint64_t first, Scorer& scorer) {
   for (const ScorerArray& array : scorer.arrays()) {
     const std::size_t row = array.bytes.size() / scorer.num_samples();
-    std::memcpy(array.bytes.data(),
-                file.find_tensor(array.name)->bytes.data() + static_cast<std::size_t>(first) * row,
-                array.bytes.size());
+    const std::byte* const from =
+        file.find_tensor(array.name)->bytes.data() + static_cast<std::size_t>(first) * row;
+    const Parts parts(array.bytes.size(), 64, kBytesPerThread);
+    parts.run([&](std::size_t part) {
+      const std::size_t begin = parts.begin(part);
+      std::memcpy(array.bytes.data() + begin, from + begin, parts.end(part) - begin);
+    });
   }
 }
 
