@@ -1,34 +1,20 @@
 """Turns a benchmark result into the table of ratios."""
 
-import datetime
 import pathlib
-import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "python"))
 
 import counts  # noqa: E402
 import overhead  # noqa: E402
+import results  # noqa: E402
 import watching  # noqa: E402
 import quiet  # noqa: E402
 
 
-def header(root, args):
+def header(args):
     """Date, machine and commit of a result."""
-    cpu = "unknown"
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            cpu = line.split(":", 1)[1].strip()
-            break
-    flags = pathlib.Path("/proc/cpuinfo").read_text()
-    git = lambda *command: subprocess.run(["git", "-C", str(root), *command], capture_output=True,  # noqa: E731
-                                          text=True).stdout.strip()
-    return {
-        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "commit": git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else ""),
-        "machine": {"cpu": cpu, "avx512": " avx512f " in flags, "cores_used": 1},
-        "repetitions": args.repetitions,
-    }
+    return {**results.header(), "repetitions": args.repetitions}
 
 
 # Operation, benchmark name, peer's name, floor's name. {n} is the number of samples.

@@ -160,7 +160,7 @@ def main():
     args.all_cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {args.core})
     sizes = [n for n in (10**6, 10**7, 10**8) if n <= args.max_samples]
-    result = report.header(ROOT, args)
+    result = report.header(args)
     measured, others = {}, quiet.wait()
     with tempfile.TemporaryDirectory(dir=ROOT / args.build) as folder:
         if "package" in args.only:

@@ -1,4 +1,5 @@
 // LossBook for Python: an update gives the weights of its batch.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "base/gradient_rows.h"
 #include "module.h"
 #include "plan_weights.h"
 #include "sample_ids.h"
@@ -103,21 +105,30 @@ nb::object update_samples(Book& book, nb::handle samples, nb::handle loss) {
   return weights_of(book, ids);
 }
 
-bool is_uniform(const EpochPlan& plan, const PlannedBatch& batch) {
-  for (std::size_t j = batch.begin; j < batch.end(); ++j) {
-    if (plan.weight(j) != plan.weight(batch.begin)) return false;
+// What the weights of a batch put on its rows: weight over mean weight. None if all are equal.
+template <typename WeightAt>
+nb::object factors_of(std::size_t count, double mean_weight, const WeightAt& weight_at) {
+  std::size_t num_equal = 1;
+  while (num_equal < count && weight_at(num_equal) == weight_at(0)) ++num_equal;
+  if (num_equal >= count) return nb::none();
+  std::vector<double> factors(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    factors[k] = static_cast<double>(weight_at(k)) / mean_weight;
   }
-  return true;
+  return nb::cast(to_numpy(std::move(factors)));
 }
 
-// Number of the claim, mean weight of its batch, one weight per sample, and whether all are equal.
-nb::tuple claim(Book& book, nb::handle samples) {
+// Number of the claim, mean weight of its batch, and one weight per sample or the rows' factors.
+nb::tuple claim(Book& book, nb::handle samples, bool per_sample) {
   if (samples.is_none()) {
     const Claim claim = book.claim();
     const auto [begin, count] = claim.batch;
-    return nb::make_tuple(claim.number, book.plan().mean_weight(begin, count),
-                          weights_at(book.plan(), begin, count),
-                          is_uniform(book.plan(), claim.batch));
+    const EpochPlan& plan = book.plan();
+    const double mean_weight = plan.mean_weight(begin, count);
+    const auto weight_at = [&](std::size_t k) { return plan.weight(begin + k); };
+    return nb::make_tuple(
+        claim.number, mean_weight,
+        per_sample ? weights_at(plan, begin, count) : factors_of(count, mean_weight, weight_at));
   }
   const Indices given(samples);
   const BatchIds ids(given.span());
@@ -129,11 +140,46 @@ nb::tuple claim(Book& book, nb::handle samples) {
   }
   const nb::object weights = weights_of(book, ids);  // refuses wrong ids
   const Claim claim = book.claim(ids.indices());
-  return nb::make_tuple(claim.number, mean_weight_of(book, ids), weights, false);
+  const double mean_weight = mean_weight_of(book, ids);
+  if (per_sample) return nb::make_tuple(claim.number, mean_weight, weights);
+  const Buffer buffer(weights);
+  const auto weight_at = [&](std::size_t k) { return buffer.as<float>()[k]; };
+  return nb::make_tuple(claim.number, mean_weight,
+                        factors_of(ids.indices().size(), mean_weight, weight_at));
 }
 
 bool settle(Book& book, std::uint64_t number, double mean_loss, nb::handle norms) {
-  return book.settle({.number = number}, mean_loss, Norms(norms).values());
+  return book.settle({.number = number}, mean_loss, Norms(norms).values().value());
+}
+
+using Factors = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The gradient of a batch's outputs in the memory of a tensor, and room for the weighted one in
+// that of another, so that a step makes no arrays.
+template <typename T>
+bool settle_rows(Book& book, std::uint64_t number, double mean_loss, std::uintptr_t gradient,
+                 std::size_t num_rows, std::size_t num_columns, const Factors* factors,
+                 std::uintptr_t weighted) {
+  const auto* const rows = reinterpret_cast<const T*>(gradient);
+  std::vector<float> norms(num_rows);
+  if (factors == nullptr) {
+    detail::norms_of_rows(rows, num_columns, norms);
+  } else {
+    detail::weigh_rows(rows, num_columns, std::span(factors->data(), num_rows),
+                       reinterpret_cast<T*>(weighted), norms);
+  }
+  return book.settle({.number = number}, mean_loss, norms);
+}
+
+bool settle_memory(Book& book, std::uint64_t number, double mean_loss, std::uintptr_t gradient,
+                   std::size_t num_rows, std::size_t num_columns, bool is_double,
+                   std::optional<Factors> factors, std::uintptr_t weighted) {
+  if (factors && factors->size() != num_rows) {
+    throw std::invalid_argument("settle_memory: factors must be as many as rows");
+  }
+  const auto settle = is_double ? &settle_rows<double> : &settle_rows<float>;
+  return settle(book, number, mean_loss, gradient, num_rows, num_columns,
+                factors ? &*factors : nullptr, weighted);
 }
 
 nb::dict end_pass(Book& book) {
@@ -192,12 +238,19 @@ void bind_loss_book(nb::module_& module) {
           nb::arg("samples"), "One weight per sample, of the epoch that the ids are of.")
       .def("keep_weights", &Book::keep_weights,
            "Before the next epoch starts: batches of the running one may still be under way.")
-      .def("claim", &claim, nb::arg("samples") = nb::none(),
-           "An update whose observation comes later, with settle(). Returns its number, the mean "
-           "weight of the batch, one weight per sample, and True if all are known to be equal.")
+      .def(
+          "claim", &claim, nb::arg("samples").none(), nb::arg("per_sample"),
+          "An update whose observation comes later, with settle(). Returns its number, the mean "
+          "weight of the batch, and one weight per sample; or, unless per_sample, the weights over "
+          "their mean, None if all are equal.")
       .def("settle", &settle, nb::arg("claim"), nb::arg("mean_loss"), nb::arg("norms"),
            "The mean loss of a claim, and the norms of the gradients of its outputs. Returns False "
            "if the claim is not open any more.")
+      .def("settle_memory", &settle_memory, nb::arg("claim"), nb::arg("mean_loss"),
+           nb::arg("gradient"), nb::arg("num_rows"), nb::arg("num_columns"), nb::arg("is_double"),
+           nb::arg("factors").none(), nb::arg("weighted"),
+           "settle() with the norms of the rows of a contiguous float32 or float64 gradient at an "
+           "address. With factors, puts every row times its factor at another.")
       .def_prop_ro("num_open_claims", &Book::num_open_claims)
       .def("end_pass", &end_pass, "Ends the pass and says how it went.")
       .def("before_save", &Book::before_save)

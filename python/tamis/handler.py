@@ -261,9 +261,13 @@ class Handler(RecordedRun):
         if _compile.is_compiling():
             return _compile.update(self, loss, batch, ids)
         run = self._run
-        is_plain = batch is None and ids is None and run.watcher is None
+        is_plain = batch is None and ids is None
         if is_plain and type(loss) is Tensor and get_ident() == run.thread:
-            if loss.ndim == 0:
+            if run.watcher is not None:
+                if loss.ndim == 0 and loss.requires_grad and run.watcher.takes(loss):
+                    weight = run.watcher.claim(loss, None, is_traced=False)
+                    return loss if weight == 1.0 else loss * weight
+            elif loss.ndim == 0:
                 if type(value := loss.item()) is float:
                     weight = run.update_batch(value)
                     return loss if weight == 1.0 else loss * weight

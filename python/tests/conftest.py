@@ -1,13 +1,11 @@
 """Every test leaves the global random state as it found it; a test that does not is wrong."""
 
-import random
-import warnings
 from dataclasses import fields
 
-import numpy as np
 import pytest
 import tamis
 import torch
+from fixtures import missed_updates_are_errors, seeded  # noqa: F401
 from support import IndexDataset
 
 OPTIONS = {field.name for field in fields(tamis.Options)}
@@ -19,21 +17,6 @@ def single_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    random.seed(0)
-    np.random.seed(0)
-    torch.manual_seed(0)
-
-
-@pytest.fixture(autouse=True)
-def missed_updates_are_errors():
-    """Only tests about missed updates may see the warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", tamis.MissedUpdateWarning)
-        yield
 
 
 @pytest.fixture

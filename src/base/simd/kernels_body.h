@@ -113,6 +113,35 @@ std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
   return num_numbers;
 }
 
+using EightFloats = float __attribute__((vector_size(32)));
+using UnalignedEight = float __attribute__((vector_size(32), aligned(4), may_alias));
+constexpr std::size_t kEights = 4;
+
+void add_squares(const float* values, std::size_t count, float* sums) {
+  EightFloats sum[kEights];
+  __builtin_memcpy(sum, sums, sizeof sum);
+  for (std::size_t i = 0; i < count; i += 8 * kEights) {
+    for (std::size_t e = 0; e < kEights; ++e) {
+      const EightFloats eight = *reinterpret_cast<const UnalignedEight*>(values + i + 8 * e);
+      sum[e] += eight * eight;
+    }
+  }
+  __builtin_memcpy(sums, sum, sizeof sum);
+}
+
+void scale(const float* values, std::size_t count, float factor, float* to, float* sums) {
+  EightFloats sum[kEights];
+  __builtin_memcpy(sum, sums, sizeof sum);
+  for (std::size_t i = 0; i < count; i += 8 * kEights) {
+    for (std::size_t e = 0; e < kEights; ++e) {
+      const EightFloats eight = *reinterpret_cast<const UnalignedEight*>(values + i + 8 * e);
+      sum[e] += eight * eight;
+      *reinterpret_cast<UnalignedEight*>(to + i + 8 * e) = eight * factor;
+    }
+  }
+  __builtin_memcpy(sums, sum, sizeof sum);
+}
+
 // Short loops over small arrays, which the compiler vectorises.
 void find_cells(const float* scores, std::size_t count, const RegionGrid& grid,
                 const std::uint32_t* regions, std::uint32_t* cells, std::uint32_t* offsets) {
