@@ -84,6 +84,7 @@ class Pruner:
         target_prune: float | None = None,
         layout: str = "automatic",
         remainder: str = "pad",
+        threads: int = 1,
         communicator: Communicator | None = None,
     ) -> None: ...
     options: Final[dict[str, Any]]

@@ -99,6 +99,7 @@ class Handler(RecordedRun):
             "target_prune": chosen.target_prune,
             "layout": "external" if is_external else chosen.layout,
             "remainder": chosen.remainder,
+            "threads": chosen.threads,
         }
         self._source = None
         if chosen.batch_size is not None:

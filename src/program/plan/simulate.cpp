@@ -41,6 +41,7 @@ struct SimulateArguments {
   std::string save;
   std::uint64_t num_ranks = 0;  // 0: one process
   std::string layout;           // empty: automatic
+  std::uint64_t num_threads = 1;
   bool json = false;
 };
 
@@ -201,7 +202,8 @@ PrunerOptions options_of(const SimulateArguments& arguments) {
           .delta = arguments.delta,
           .seed = arguments.seed,
           .homogeneous_batch_size = homogeneous_size,
-          .target_prune = arguments.target_prune};
+          .target_prune = arguments.target_prune,
+          .threads = arguments.num_threads};
 }
 
 void simulate(const SimulateArguments& arguments) {
@@ -275,6 +277,8 @@ void add_simulate(CLI::App& program) {
       .add_option("--layout", arguments->layout,
                   "with --ranks: automatic, replicated or sharded (default: automatic)")
       ->type_name("NAME");
+  add_count(command, "--threads", arguments->num_threads, {1, 1024},
+            "processor cores for planning an epoch; no plan depends on it");
   command.add_flag("--json", arguments->json, "print JSON, not a table");
   arguments->spec.add_policy(command, "infobatch");
   arguments->spec.add_score(command, "batch-loss");
