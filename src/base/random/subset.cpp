@@ -24,12 +24,12 @@ void flip_coins(std::uint64_t heads, RandomStream& random, std::span<const std::
                 std::span<std::uint64_t> to) {
   const auto first_digit = static_cast<unsigned>(std::countr_zero(heads));
   const std::size_t num_digits = kCoinBits - first_digit;
-  constexpr std::size_t kStep = 64;
-  std::array<std::uint64_t, kStep * kCoinBits> numbers;
-  for (std::size_t begin = 0; begin < from.size(); begin += kStep) {
-    const std::size_t count = std::min(kStep, from.size() - begin);
+  constexpr std::size_t kWords = 64;
+  std::array<std::uint64_t, kWords * kCoinBits> numbers;
+  for (std::size_t begin = 0; begin < from.size(); begin += kWords) {
+    const std::size_t count = std::min(kWords, from.size() - begin);
     random.take(std::span(numbers).first(count * num_digits));
-    std::array<std::uint64_t, kStep> coins{};
+    std::array<std::uint64_t, kWords> coins{};
     for (std::size_t d = 0; d < num_digits; ++d) {
       if (((heads >> (first_digit + d)) & 1U) != 0) {
         for (std::size_t w = 0; w < count; ++w) coins[w] |= numbers[w * num_digits + d];

@@ -3,7 +3,6 @@
 #include "tamis/analysis/signal_to_noise.h"
 
 #include <cmath>
-#include <limits>
 
 #include "base/check.h"
 #include "tamis/analysis/ema_filter.h"
@@ -11,8 +10,6 @@
 
 namespace tamis::analysis {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 double sum_of_squared_deviations(std::span<const double> values) {
   const double center = mean(values);
@@ -38,7 +35,7 @@ double signal_to_noise(std::span<const double> signal, std::span<const double> n
         detail::concat("signal_to_noise: signal and noise must have the same length, got ",
                        signal.size(), " and ", noise.size()));
   }
-  if (signal.size() < 2) return kNaN;
+  if (signal.size() < 2) return std::nan("");
   return sum_of_squared_deviations(signal) / sum_of_squared_deviations(noise);
 }
 

@@ -14,7 +14,7 @@ using detail::concat;
 constexpr std::string_view kCure =
     "say which batch the loss belongs to: update(loss, batch), or give the indices of its samples";
 
-void check_norms(std::size_t count, std::span<const float> norms) {
+void check_book_norms(std::size_t count, std::span<const float> norms) {
   if (norms.size() == count) return;
   throw std::invalid_argument(concat("update: the batch has ", count,
                                      " samples, so there must be as many norms, got ",
@@ -235,7 +235,7 @@ bool LossBook::settle(const Claim& claim, double mean_loss, std::span<const floa
   const OpenClaim open = std::move(found->second);
   pass_.claims.erase(found);
   if (!open.ids.empty()) return pruner_->observe(open.ids, mean_loss, norms);
-  check_norms(open.batch.count, norms);
+  check_book_norms(open.batch.count, norms);
   if (pass_.booking == Booking::by_delivery) {
     return pruner_->observe(open.batch.begin, mean_loss, norms);
   }
