@@ -18,8 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFormat = "tamis-compare";
-constexpr std::uint64_t kFormatVersion = 1;
+// Version 1 need not have a checksum.
+constexpr SealedFormat kFormat = {
+    .name = "tamis-compare",
+    .newest = 2,
+    .first_sealed = 2,
+    .cure = "whoever changed it removes the member \"crc32c\" and sets format_version to 1"};
 
 std::string folder_name(const std::string& method, std::uint64_t seed) {
   return fmt::format("{}-seed{}", method, seed);
@@ -32,8 +36,8 @@ Json to_json(const ComparisonPlan& plan) {
     names.push_back(method.name);
     if (!method.settings.is_null()) pruning[method.name] = method.settings;
   }
-  return {{"format", kFormat},   {"format_version", kFormatVersion}, {"methods", names},
-          {"seeds", plan.seeds}, {"baseline", plan.baseline},        {"config", plan.shared},
+  return {{"format", kFormat.name}, {"format_version", kFormat.newest}, {"methods", names},
+          {"seeds", plan.seeds},    {"baseline", plan.baseline},        {"config", plan.shared},
           {"pruning", pruning}};
 }
 
@@ -152,8 +156,7 @@ void validate(const ComparisonPlan& plan) {
 
 ComparisonPlan read_plan(const fs::path& folder) {
   const std::string source = (folder / kCompareFile).native();
-  const Json document = read_sealed_json(source);
-  require_format(document, kFormat, kFormatVersion, source);
+  const Json document = read_sealed_json(source, kFormat).json;
   const Fields fields(document, source);
   ComparisonPlan plan{.baseline = fields.text("baseline")};
   if (fields.find("config") != nullptr) plan.shared = fields.object("config").json();
