@@ -1,16 +1,21 @@
 """Every test leaves the global random state as it found it; a test that does not is wrong."""
 
-import random
-import warnings
 from dataclasses import fields
 
-import numpy as np
 import pytest
-import tamis
-import torch
+
+try:
+    import tamis
+    import torch
+    from fixtures import missed_updates_are_errors, seeded  # noqa: F401
+    from tamis import Options
+except ImportError as error:
+    cure = "run `make build`, then `.venv/bin/python -m pytest`, or `pip install '.[test]'` without a folder build/"
+    pytest.exit(f"the tests need the built package and torch: {error}; {cure}", returncode=4)
+
 from support import IndexDataset
 
-OPTIONS = {field.name for field in fields(tamis.Options)}
+OPTIONS = {field.name for field in fields(Options)}
 
 
 @pytest.fixture(autouse=True)
@@ -21,21 +26,6 @@ def single_thread():
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(autouse=True)
-def seeded():
-    random.seed(0)
-    np.random.seed(0)
-    torch.manual_seed(0)
-
-
-@pytest.fixture(autouse=True)
-def missed_updates_are_errors():
-    """Only tests about missed updates may see the warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", tamis.MissedUpdateWarning)
-        yield
-
-
 @pytest.fixture
 def make_handler():
     """BLS-InfoBatch over a data set whose losses are known; batches of 8 unless said otherwise."""
@@ -43,7 +33,7 @@ def make_handler():
     def make(size=103, epochs=4, dataset=None, **options):
         data = IndexDataset(size) if dataset is None else dataset
         rare = {name: options.pop(name) for name in list(options) if name in OPTIONS}
-        chosen = tamis.Options(**{"batch_size": 8, **rare})
+        chosen = Options(**{"batch_size": 8, **rare})
         return tamis.prune(data, "bls-infobatch", epochs=epochs, options=chosen, **options)
 
     return make

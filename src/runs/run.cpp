@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr SealedFormat kFormat = {
+constexpr SealedFormat kSettingsFormat = {
     .name = kRunFormat,
     .newest = kRunVersion,
     .first_sealed = 3,
@@ -59,10 +59,11 @@ std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run, 
           fmt::format("{}: epochs of config.json is {}, got one more", source, run.num_epochs));
     }
     const SealedText line =
-        parse_sealed_json(text.substr(begin, end - begin), source, kFormat.cure);
-    if (is_sealed && !line.is_sealed) refuse_without_seal(source, kFormat.cure);
+        parse_sealed_json(text.substr(begin, end - begin), source, kSettingsFormat.cure);
+    if (is_sealed && !line.is_sealed) refuse_without_seal(source, kSettingsFormat.cure);
     if (!is_sealed && line.is_sealed && !epochs.empty()) {
-      refuse_without_seal(fmt::format("{}: line {}", path.native(), epochs.size()), kFormat.cure);
+      refuse_without_seal(fmt::format("{}: line {}", path.native(), epochs.size()),
+                          kSettingsFormat.cure);
     }
     is_sealed = line.is_sealed;
     const EpochMetrics epoch = epoch_from_json(line.json, run.metrics, source);
@@ -89,7 +90,7 @@ std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run, 
 // In the form of the newest version, with the version that it had.
 SealedDocument read_settings(const fs::path& folder) {
   const fs::path path = folder / kConfigFile;
-  SealedDocument settings = read_sealed_json(path, kFormat);
+  SealedDocument settings = read_sealed_json(path, kSettingsFormat);
   if (settings.version == 1) settings.json = upgrade(settings.json, path.native());
   settings.json["format_version"] = kRunVersion;
   return settings;
@@ -115,18 +116,21 @@ RunData read_run(const fs::path& folder) {
   run.num_epochs = fields.whole("epochs", 1);
   run.seed = fields.seed("seed");
   run.metrics = metrics_from_json(run.config, source);
-  run.epochs = read_epochs(folder / kMetricsFile, run, settings.version >= kFormat.first_sealed);
+  run.epochs =
+      read_epochs(folder / kMetricsFile, run, settings.version >= kSettingsFormat.first_sealed);
   return run;
 }
 
 RunResult summarize_run(const RunData& run) {
   if (run.epochs.empty()) throw std::invalid_argument("a run without epochs has no result");
-  RunResult result{.value = run.epochs.back().value(run.headline())};
+  RunResult result{.value = run.epochs.back().value(run.headline()), .processor_seconds = 0.0};
   double pruned = 0.0;
   for (const EpochMetrics& epoch : run.epochs) {
     pruned += static_cast<double>(epoch.pruned);
     result.train_seconds += epoch.train_seconds;
     result.prune_seconds += epoch.prune_seconds;
+    if (!epoch.processor_seconds) result.processor_seconds = std::nullopt;
+    if (result.processor_seconds) *result.processor_seconds += *epoch.processor_seconds;
   }
   result.pruned_share =
       pruned / (static_cast<double>(run.num_train) * static_cast<double>(run.epochs.size()));

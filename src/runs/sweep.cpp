@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Version 1 had no checksum.
-constexpr SealedFormat kFormat = {
+constexpr SealedFormat kSweepFormat = {
     .name = "tamis-sweep",
     .newest = 2,
     .first_sealed = 2,
@@ -60,8 +60,8 @@ std::vector<Method> sweep_methods(const Sweep& sweep, const MethodOptions& optio
 }
 
 Json to_json(const Sweep& sweep) {
-  return {{"format", kFormat.name},
-          {"format_version", kFormat.newest},
+  return {{"format", kSweepFormat.name},
+          {"format_version", kSweepFormat.newest},
           {"method", sweep.method},
           {"option", sweep.option},
           {"values", sweep.values}};
@@ -91,7 +91,7 @@ Sweep read_sweep(const fs::path& folder) {
     throw std::runtime_error(
         fmt::format("{}: holds no sweep (no {})", folder.native(), kSweepFile));
   }
-  const Json document = read_sealed_json(source, kFormat).json;
+  const Json document = read_sealed_json(source, kSweepFormat).json;
   const Fields fields(document, source);
   Sweep sweep{.method = fields.text("method"), .option = fields.text("option")};
   for (const Json& value : array_member(document, "values", source)) {

@@ -3,16 +3,12 @@
 #include "tamis/analysis/signal_to_noise.h"
 
 #include <cmath>
-#include <limits>
 
-#include "base/check.h"
 #include "tamis/analysis/ema_filter.h"
 #include "tamis/analysis/statistics.h"
 
 namespace tamis::analysis {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 double sum_of_squared_deviations(std::span<const double> values) {
   const double center = mean(values);
@@ -31,16 +27,6 @@ double filtered_sum_of_squares(const EmaFilter& filter, std::span<const double> 
 }
 
 }  // namespace
-
-double signal_to_noise(std::span<const double> signal, std::span<const double> noise) {
-  if (signal.size() != noise.size()) {
-    throw std::invalid_argument(
-        detail::concat("signal_to_noise: signal and noise must have the same length, got ",
-                       signal.size(), " and ", noise.size()));
-  }
-  if (signal.size() < 2) return kNaN;
-  return sum_of_squared_deviations(signal) / sum_of_squared_deviations(noise);
-}
 
 SignalToNoiseCurve::SignalToNoiseCurve(std::span<const double> alphas) {
   sums_.push_back({.alpha = 0.0});

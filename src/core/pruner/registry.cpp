@@ -199,16 +199,6 @@ constexpr MethodInfo kMethods[] = {
      "output-gradient", "trim", ""},
 };
 
-template <typename Info>
-const Info& find(std::span<const Info> all, std::string_view kind, std::string_view name) {
-  std::string known;
-  for (const Info& info : all) {
-    if (info.name == name) return info;
-    known += detail::concat(known.empty() ? "" : ", ", info.name);
-  }
-  throw std::invalid_argument(detail::concat(kind, " must be one of ", known, ", got ", name));
-}
-
 // The given options over the defaults; refuses names that do not exist and values against the rule.
 template <typename Info>
 OptionMap complete_options(const Info& info, const OptionMap& given) {
@@ -250,15 +240,15 @@ std::span<const PolicyInfo> registered_policies() {
 std::span<const MethodInfo> registered_methods() { return kMethods; }
 
 const ScorerInfo& find_scorer(std::string_view name) {
-  return find(registered_scorers(), "score", name);
+  return detail::find_named(registered_scorers(), "score", name);
 }
 
 const PolicyInfo& find_policy(std::string_view name) {
-  return find(registered_policies(), "policy", name);
+  return detail::find_named(registered_policies(), "policy", name);
 }
 
 const MethodInfo& find_method(std::string_view name) {
-  return find(registered_methods(), "method", name);
+  return detail::find_named(registered_methods(), "method", name);
 }
 
 std::unique_ptr<Scorer> make_scorer(const Spec& spec, std::size_t num_samples) {

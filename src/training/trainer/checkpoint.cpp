@@ -21,13 +21,13 @@ using detail::concat;
 using runs::Json;
 
 // Version 1 had the weights as TorchScript.
-constexpr runs::SealedFormat kFormat = {.name = "tamis-checkpoint",
-                                        .newest = 2,
-                                        .first_sealed = 2,
-                                        .cure = "--overwrite begins the run again"};
+constexpr runs::SealedFormat kCheckpointFormat = {.name = "tamis-checkpoint",
+                                                  .newest = 2,
+                                                  .first_sealed = 2,
+                                                  .cure = "--overwrite begins the run again"};
 
 runs::SealedDocument read_index(const fs::path& folder) {
-  return runs::read_sealed_json(folder / runs::kCheckpointFile, kFormat);
+  return runs::read_sealed_json(folder / runs::kCheckpointFile, kCheckpointFormat);
 }
 
 struct FileNames {
@@ -63,8 +63,8 @@ FileNames new_names(const fs::path& folder, bool is_final) {
 
 Json to_json(const CheckpointState& state, const FileNames& names) {
   return {
-      {"format", kFormat.name},
-      {"format_version", kFormat.newest},
+      {"format", kCheckpointFormat.name},
+      {"format_version", kCheckpointFormat.newest},
       {"number", names.number},
       {"model", names.model},
       {"pruner", names.pruner},
