@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
 
-RunConfig recorded_config() {
+RunConfig config_with_record() {
   RunConfig config = test::tiny_config();
   config.num_recorded = 40;
   return config;
@@ -50,7 +50,7 @@ void expect_same_run(const fs::path& whole, const fs::path& run) {
 
 Trainer start_or_resume(const fs::path& path) {
   if (runs::is_run(path)) return test::resume(path);
-  return test::start(recorded_config(), path);
+  return test::start(config_with_record(), path);
 }
 
 // The name of the file in "folder/checkpoint-2.safetensors: cannot write ...", without its number.
@@ -64,7 +64,7 @@ std::string file_in(const std::string& message) {
 TEST(FullDisk, StopsARunWithOneSentenceAndLosesNothing) {
   const test::ScratchFolder scratch;
   {
-    Trainer trainer = test::start(recorded_config(), scratch / "whole");
+    Trainer trainer = test::start(config_with_record(), scratch / "whole");
     ASSERT_EQ(test::run_quietly(trainer), Outcome::finished);
   }
   std::set<std::string> stopped_at;
@@ -100,7 +100,7 @@ TEST(FullDisk, StopsARunWithOneSentenceAndLosesNothing) {
 TEST(FullDisk, LeavesTheCheckpointBefore) {
   const test::ScratchFolder scratch;
   {
-    Trainer trainer = test::start(recorded_config(), scratch / "run");
+    Trainer trainer = test::start(config_with_record(), scratch / "run");
     test::run_quietly(trainer, test::stop_after(12));
   }
   const auto before = names_below(scratch / "run");
