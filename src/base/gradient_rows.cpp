@@ -1,5 +1,6 @@
 #include "base/gradient_rows.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -9,52 +10,77 @@ namespace tamis::detail {
 
 namespace {
 
-constexpr std::size_t kLanes = 16;
-
-void add_squares(const Kernels& use, const float* row, std::size_t count, double* sums) {
-  use.add_squares(row, count, sums);
-}
-
-void add_squares(const Kernels&, const double* row, std::size_t count, double* sums) {
-  for (std::size_t i = 0; i < count; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) sums[lane] += row[i + lane] * row[i + lane];
-  }
-}
+constexpr std::size_t kLanes = 32;
+// Floats are summed up this far; what they round off stays below a millionth of the sum.
+constexpr std::size_t kBlock = 64 * kLanes;
 
 template <typename T>
-float norm_of(const Kernels& use, const T* row, std::size_t num_columns) {
-  std::array<double, kLanes> sums{};
-  const std::size_t whole = num_columns / kLanes * kLanes;
-  add_squares(use, row, whole, sums.data());
-  for (std::size_t i = whole; i < num_columns; ++i) {
-    const auto value = static_cast<double>(row[i]);
-    sums[i % kLanes] += value * value;
-  }
+double sum_squares(const T* row, std::size_t num_columns) {
   double sum = 0.0;
-  for (const double one : sums) sum += one;
+  for (std::size_t i = 0; i < num_columns; ++i) {
+    sum += static_cast<double>(row[i]) * static_cast<double>(row[i]);
+  }
+  return sum;
+}
+
+// Walks over a row block by block; `use` adds the squares of a part of it to the lanes.
+template <typename Use>
+float norm_of(const float* row, std::size_t num_columns, const Use& use) {
+  const std::size_t whole = num_columns / kLanes * kLanes;
+  double sum = sum_squares(row + whole, num_columns - whole);
+  for (std::size_t begin = 0; begin < whole; begin += kBlock) {
+    alignas(32) std::array<float, kLanes> lanes{};
+    use(begin, std::min(kBlock, whole - begin), lanes.data());
+    for (const float lane : lanes) sum += static_cast<double>(lane);
+  }
+  // Outside, a square may have vanished, or may not have fitted a float.
+  constexpr double kLeast = 1e-30;
+  constexpr double kGreatest = 1e30;
+  if (!(sum > kLeast && sum < kGreatest)) sum = sum_squares(row, num_columns);
   return static_cast<float>(std::sqrt(sum));
+}
+
+float norm_of_row(const float* row, std::size_t num_columns) {
+  const Kernels& with = kernels();
+  return norm_of(row, num_columns, [&](std::size_t begin, std::size_t count, float* lanes) {
+    with.add_squares(row + begin, count, lanes);
+  });
+}
+
+float norm_of_row(const double* row, std::size_t num_columns) {
+  return static_cast<float>(std::sqrt(sum_squares(row, num_columns)));
+}
+
+float weigh_row(const float* row, std::size_t num_columns, float factor, float* weighted) {
+  const Kernels& with = kernels();
+  for (std::size_t i = num_columns / kLanes * kLanes; i < num_columns; ++i) {
+    weighted[i] = row[i] * factor;
+  }
+  return norm_of(row, num_columns, [&](std::size_t begin, std::size_t count, float* lanes) {
+    with.scale(row + begin, count, factor, weighted + begin, lanes);
+  });
+}
+
+float weigh_row(const double* row, std::size_t num_columns, double factor, double* weighted) {
+  for (std::size_t i = 0; i < num_columns; ++i) weighted[i] = row[i] * factor;
+  return norm_of_row(row, num_columns);
 }
 
 }  // namespace
 
 template <typename T>
 void norms_of_rows(const T* gradient, std::size_t num_columns, std::span<float> norms) {
-  const Kernels& use = kernels();
   for (float& norm : norms) {
-    norm = norm_of(use, gradient, num_columns);
+    norm = norm_of_row(gradient, num_columns);
     gradient += num_columns;
   }
 }
 
-// A row at a time, which is still in the cache when it is weighted.
 template <typename T>
 void weigh_rows(const T* gradient, std::size_t num_columns, std::span<const double> factors,
                 T* weighted, std::span<float> norms) {
-  const Kernels& use = kernels();
   for (std::size_t row = 0; row < norms.size(); ++row) {
-    norms[row] = norm_of(use, gradient, num_columns);
-    const T factor = static_cast<T>(factors[row]);
-    for (std::size_t i = 0; i < num_columns; ++i) weighted[i] = gradient[i] * factor;
+    norms[row] = weigh_row(gradient, num_columns, static_cast<T>(factors[row]), weighted);
     gradient += num_columns;
     weighted += num_columns;
   }

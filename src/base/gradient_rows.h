@@ -6,7 +6,8 @@
 
 namespace tamis::detail {
 
-// The Euclidean norm of every row, summed up in double. T is float or double.
+// The Euclidean norm of every row; squares that a float cannot hold count, too. T is float or
+// double.
 template <typename T>
 void norms_of_rows(const T* gradient, std::size_t num_columns, std::span<float> norms);
 

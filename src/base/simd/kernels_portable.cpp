@@ -13,10 +13,6 @@ using FourDoubles = double __attribute__((vector_size(32)));
 inline void add_four(FourDoubles& sum, const FourFloats& floats) {
   sum += __builtin_convertvector(floats, FourDoubles);
 }
-inline void add_four_squares(FourDoubles& sum, const FourFloats& floats) {
-  const FourDoubles doubles = __builtin_convertvector(floats, FourDoubles);
-  sum += doubles * doubles;
-}
 
 // Plain x86-64 has no instruction for it, and this one the compiler vectorises.
 inline std::size_t ones(std::uint64_t word) {
@@ -29,6 +25,8 @@ inline std::size_t ones(std::uint64_t word) {
   return static_cast<std::size_t>((word * 0x0101010101010101U) >> 56U);
 #endif
 }
+
+inline std::size_t ones_of_byte(std::uint64_t byte) { return kBytePositions.count[byte]; }
 
 bool make_offsets(const std::uint64_t* random, std::uint32_t bound, std::uint32_t* offsets) {
   constexpr std::uint64_t kLowHalf = 0xffffffffU;

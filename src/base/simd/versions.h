@@ -12,7 +12,7 @@
   {                                                                                             \
     .make_random = make_random, .make_offsets = make_offsets, .list_positions = list_positions, \
     .count_ones = count_ones, .compare = compare, .add_scores = add_scores,                     \
-    .add_squares = add_squares, .pick = pick, .find_cells = find_cells,                         \
+    .add_squares = add_squares, .scale = scale, .pick = pick, .find_cells = find_cells,         \
     .find_sections = find_sections                                                              \
   }
 
