@@ -37,38 +37,72 @@ SummaryRow summarize_method(const MethodRuns& method) {
   return row;
 }
 
-// The part of the deviation of a difference that pairing by seed is not trusted to remove.
-double least_deviation(const SummaryRow& a, const SummaryRow& b) {
-  return 0.5 * std::hypot(a.deviation.value_or(0.0), b.deviation.value_or(0.0));
+const RunResult* find_seed(const SummaryRow& row, std::uint64_t seed) {
+  const auto found = std::find_if(row.runs.begin(), row.runs.end(),
+                                  [&](const SeedResult& run) { return run.seed == seed; });
+  return found == row.runs.end() ? nullptr : &found->result;
 }
 
-void compare_with(const SummaryRow& baseline, const Summary& summary, SummaryRow& row) {
+// Of the seeds that both have.
+std::vector<double> differences_of(const SummaryRow& row, const SummaryRow& baseline) {
   std::vector<double> differences;
-  std::vector<double> saved;
   for (const auto& [seed, result] : row.runs) {
-    const auto partner =
-        std::find_if(baseline.runs.begin(), baseline.runs.end(),
-                     [&key = seed](const SeedResult& other) { return other.seed == key; });
-    if (partner == baseline.runs.end()) continue;
-    differences.push_back(result.value - partner->result.value);
-    saved.push_back(summary.has_processor_time
-                        ? 1.0 - *result.processor_seconds / *partner->result.processor_seconds
-                        : 1.0 - result.train_seconds / partner->result.train_seconds);
+    if (const RunResult* const partner = find_seed(baseline, seed)) {
+      differences.push_back(result.value - partner->value);
+    }
   }
+  return differences;
+}
+
+// The deviation of the differences of all methods together.
+double pooled_deviation(const std::vector<SummaryRow>& rows, const SummaryRow& baseline) {
+  double squares = 0.0;
+  double degrees = 0.0;
+  for (const SummaryRow& row : rows) {
+    const std::vector<double> differences = differences_of(row, baseline);
+    if (&row == &baseline || differences.size() < 2) continue;
+    const auto n = static_cast<double>(differences.size() - 1);
+    squares += n * std::pow(analysis::standard_deviation(differences), 2);
+    degrees += n;
+  }
+  return degrees > 0.0 ? std::sqrt(squares / degrees) : 0.0;
+}
+
+// Seeds that agree by chance, or because the metric has coarse steps, must not make an interval
+// vanish.
+double least_deviation(const SummaryRow& row, const SummaryRow& baseline, double pooled) {
+  constexpr double kOfPooled = 0.25;
+  constexpr double kOfUnpaired = 0.02;
+  return std::max(kOfPooled * pooled, kOfUnpaired * std::hypot(row.deviation.value_or(0.0),
+                                                               baseline.deviation.value_or(0.0)));
+}
+
+void compare_with(const SummaryRow& baseline, const Summary& summary, double pooled,
+                  SummaryRow& row) {
+  const std::vector<double> differences = differences_of(row, baseline);
   if (differences.empty()) return;
-  const analysis::Verdict verdict =
-      analysis::judge_differences(differences, summary.confidence, least_deviation(row, baseline));
+  const analysis::Verdict verdict = analysis::judge_differences(
+      differences, summary.confidence, least_deviation(row, baseline, pooled));
   row.difference = {.num_pairs = differences.size(), .mean = verdict.mean};
   if (differences.size() > 1 && verdict.low < verdict.high) {
     row.difference->low = verdict.low;
     row.difference->high = verdict.high;
     row.difference->is_supported = verdict.is_supported && row.difference->is_judged();
   }
+  std::vector<double> saved;
+  for (const auto& [seed, result] : row.runs) {
+    const RunResult* const partner = find_seed(baseline, seed);
+    if (partner == nullptr) continue;
+    saved.push_back(summary.has_processor_time
+                        ? 1.0 - *result.processor_seconds / *partner->processor_seconds
+                        : 1.0 - result.train_seconds / partner->train_seconds);
+  }
   // Times of 0 compare with nothing.
   if (!std::all_of(saved.begin(), saved.end(), [](double x) { return std::isfinite(x); })) return;
   row.time_saved = analysis::mean(saved);
-  if (saved.size() > 1)
+  if (saved.size() > 1) {
     row.time_saved_interval = analysis::confidence_interval(saved, summary.confidence);
+  }
 }
 
 const Metric& common_headline(const RunTable& table) {
@@ -120,8 +154,9 @@ Summary summarize(const RunTable& table, double confidence) {
       std::find_if(summary.rows.begin(), summary.rows.end(),
                    [&](const SummaryRow& row) { return row.label == table.baseline; });
   if (baseline == summary.rows.end()) return summary;
+  const double pooled = pooled_deviation(summary.rows, *baseline);
   for (SummaryRow& row : summary.rows) {
-    if (&row != &*baseline) compare_with(*baseline, summary, row);
+    if (&row != &*baseline) compare_with(*baseline, summary, pooled, row);
   }
   return summary;
 }

@@ -28,9 +28,10 @@ struct RunTable {
 // Fewer seeds than these support no difference, however far apart the methods are.
 inline constexpr std::size_t kLeastSeeds = 3;
 
-// The headline minus that of the baseline, over the seeds that both have finished. Seeds that agree
-// by chance must not make the interval vanish: pairing by seed is trusted to halve the deviation
-// that the two methods' own ones give, not more.
+// The headline minus that of the baseline, over the seeds that both have finished. The deviation
+// counts as at least a quarter of that of all methods' differences together, and a fiftieth of what
+// the two methods' own deviations give: seeds that agree by chance must not make an interval
+// vanish.
 struct Difference {
   std::size_t num_pairs = 0;
   double mean = 0.0;

@@ -169,26 +169,43 @@ std::string wrap(const std::string& text, std::size_t width) {
   return lines + "\n";
 }
 
-std::string explain(const Summary& summary, std::size_t num_seeds, bool utf8) {
+// What the table says, a line for each.
+std::vector<std::string> explain(const Summary& summary, std::size_t num_seeds, bool utf8) {
   const std::string title = summary.metric.title();
   const char* const better =
       summary.metric.direction == Direction::higher ? "higher is better" : "lower is better";
+  std::vector<std::string> notes;
   if (num_seeds < 2) {
-    return fmt::format(
-        "One seed. {}: after the last epoch, {}. There is no interval, and no difference can be "
-        "told from chance. Use at least {} seeds to compare. ",
-        title, better, kLeastSeeds);
+    notes.push_back(fmt::format("One seed. {}: after the last epoch, {}.", title, better));
+    notes.push_back(fmt::format(
+        "There is no interval, and no difference can be told from chance. Use at least {} seeds to "
+        "compare.",
+        kLeastSeeds));
+  } else {
+    notes.push_back(fmt::format("{} seeds. {}: after the last epoch, {}; mean {} sample deviation.",
+                                num_seeds, title, better, utf8 ? "±" : "+-"));
+    notes.push_back(
+        fmt::format("difference: {}paired by seed, with its {:.0f} % interval (Student).",
+                    summary.metric.is_fraction() ? "in points, " : "", 100.0 * summary.confidence));
+    notes.push_back(num_seeds < kLeastSeeds
+                        ? fmt::format("not judged: that takes at least {} seeds.", kLeastSeeds)
+                        : "within noise: the interval includes 0, so these seeds show no "
+                          "difference; they do not "
+                          "prove that there is none.");
   }
-  return fmt::format(
-             "{} seeds. {}: after the last epoch, {}; mean {} sample deviation. difference: "
-             "{}paired "
-             "by seed, with its {:.0f} % interval (Student). ",
-             num_seeds, title, better, utf8 ? "±" : "+-",
-             summary.metric.is_fraction() ? "in points, " : "", 100.0 * summary.confidence) +
-         (num_seeds < kLeastSeeds
-              ? fmt::format("not judged: that takes at least {} seeds. ", kLeastSeeds)
-              : "within noise: the interval includes 0, so these seeds show no difference; they do "
-                "not prove that there is none. ");
+  notes.emplace_back(
+      "time: training without evaluation. overhead: share of it spent on pruning itself.");
+  notes.push_back(fmt::format("saved: of the {}, against {}, paired by seed.",
+                              summary.has_processor_time ? "processor's time" : "time",
+                              summary.baseline));
+  if (std::any_of(summary.rows.begin(), summary.rows.end(),
+                  [](const SummaryRow& row) { return row.saves_more_than_pruned(); })) {
+    notes.push_back(fmt::format(
+        "*: more than was pruned, which pruning cannot do: something else slowed {} down; repeat "
+        "the comparison while the machine is quiet.",
+        summary.baseline));
+  }
+  return notes;
 }
 
 // 1234567 as 1,234,567.
@@ -202,31 +219,19 @@ std::string with_commas(double number) {
 
 std::string format_summary(const Summary& summary, bool utf8, std::size_t width) {
   std::size_t num_seeds = 0;
-  bool has_mark = false;
-  for (const SummaryRow& row : summary.rows) {
-    num_seeds = std::max(num_seeds, row.runs.size());
-    has_mark |= row.saves_more_than_pruned();
-  }
+  for (const SummaryRow& row : summary.rows) num_seeds = std::max(num_seeds, row.runs.size());
   std::vector<std::string> left_out;
   std::string text =
-      fit_table(columns_of(summary, num_seeds > 1, utf8), summary.rows, width, left_out);
-  std::string notes = explain(summary, num_seeds, utf8);
-  notes += fmt::format(
-      "time: training without evaluation. saved: of the {}, against {}, paired by seed. overhead: "
-      "share of the time spent on pruning itself. ",
-      summary.has_processor_time ? "processor's time" : "time", summary.baseline);
-  if (has_mark) {
-    notes += fmt::format(
-        "*: more than was pruned, which pruning cannot do: something else slowed {} down; repeat "
-        "the comparison while the machine is quiet. ",
-        summary.baseline);
-  }
+      fit_table(columns_of(summary, num_seeds > 1, utf8), summary.rows, width, left_out) + "\n";
+  std::vector<std::string> notes = explain(summary, num_seeds, utf8);
   if (!left_out.empty()) {
-    notes += fmt::format("Left out for want of columns: {}; summary.json has them.",
-                         fmt::join(left_out, ", "));
+    notes.push_back(fmt::format("Left out for want of columns: {}; summary.json has them.",
+                                fmt::join(left_out, ", ")));
   }
   constexpr std::size_t kWidthOfNotes = 100;
-  text += "\n" + wrap(notes, width == 0 ? kWidthOfNotes : std::min(width, kWidthOfNotes));
+  for (const std::string& note : notes) {
+    text += wrap(note, width == 0 ? kWidthOfNotes : std::min(width, kWidthOfNotes));
+  }
   return text;
 }
 

@@ -1,6 +1,7 @@
 #include "tamis/registry.h"
 
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 #include "base/check.h"
@@ -11,9 +12,10 @@ namespace tamis {
 
 namespace {
 
-template <double kLow, double kHigh>
+template <std::int64_t kLow, std::int64_t kHigh>
 bool is_whole(double value) {
-  return value >= kLow && value <= kHigh && value == std::floor(value);
+  return value >= static_cast<double>(kLow) && value <= static_cast<double>(kHigh) &&
+         value == std::floor(value);
 }
 
 constexpr OptionRule kShare{"in [0, 1)", [](double x) { return x >= 0.0 && x < 1.0; }};
@@ -107,7 +109,7 @@ std::vector<PolicyInfo> make_policies() {
        {{"prune_ratio", 0.1, kShare, "fraction removed at random first"},
         {"groups",
          5,
-         {"a whole number in [1, 1000]", is_whole<1.0, 1000.0>},
+         {"a whole number in [1, 1000]", is_whole<1, 1000>},
          "number of difficulty groups"},
         {"window_scale", 0.9, kPositiveShare,
          "window as a share of the groups (groups * window_scale must round to at least 1)"}},
@@ -132,7 +134,7 @@ std::vector<PolicyInfo> make_policies() {
        {kPruneRatio,
         {"warmup_epochs",
          5,
-         {"a whole number of at least 0", is_whole<0.0, 1e9>},
+         {"a whole number of at least 0", is_whole<0, 1'000'000'000>},
          "epochs at the start that use everything"}},
        detail::make_trim},
   };
