@@ -12,6 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import counts  # noqa: E402
 import pages  # noqa: E402
 import render_study  # noqa: E402
 import render_tasks  # noqa: E402
@@ -32,6 +33,14 @@ def performance(short):
     table = report.short_table(result) if short else report.table(result)
     command = '`make bench BENCH="--max-samples 100000000 --billion --save"`'
     return f"{table}\n\nMade by {command}, [{path.name}](/benchmarks/results/{path.name})."
+
+
+def counted():
+    if not counts.RESULT.exists():
+        return None
+    result = json.loads(counts.RESULT.read_text())
+    base = f" --base {result['base']}" if result["base"] else ""
+    return f"{counts.table(result)} Made by `benchmarks/counts.py{base} --save`."
 
 
 def study():
@@ -61,6 +70,7 @@ PARTS = [
     ("README.md", "tasks", tasks),
     ("README.md", "performance", lambda: performance(short=True)),
     ("docs/performance.md", "performance", lambda: performance(short=False)),
+    ("docs/performance.md", "counts", counted),
 ]
 
 
