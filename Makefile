@@ -120,7 +120,6 @@ tasks: build
 check:
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
 	@scripts/venv.sh torch build test
-	@cmake --preset test $(SETTINGS) >/dev/null
 	@BASE=$(BASE) scripts/check.sh format python tables rooms workflows tidy
 
 # Everything that is ours under AddressSanitizer and UndefinedBehaviorSanitizer; the core and the program under ThreadSanitizer too.

@@ -27,16 +27,16 @@ void flip_coins(std::uint64_t heads, RandomStream& random, std::span<const std::
                 std::span<std::uint64_t> to) {
   const auto first_digit = static_cast<unsigned>(std::countr_zero(heads));
   const std::size_t num_digits = kCoinBits - first_digit;
-  constexpr std::size_t kStep = 64;
-  const Parts parts(from.size(), kStep, kSamplesPerThread / 64);
+  constexpr std::size_t kWords = 64;
+  const Parts parts(from.size(), kWords, kSamplesPerThread / 64);
   std::vector<RandomStream> streams(parts.size(), random);
   parts.run([&](std::size_t part) {
     streams[part].skip(parts.begin(part) * num_digits);
-    std::array<std::uint64_t, kStep * kCoinBits> numbers;
-    for (std::size_t begin = parts.begin(part); begin < parts.end(part); begin += kStep) {
-      const std::size_t count = std::min(kStep, parts.end(part) - begin);
+    std::array<std::uint64_t, kWords * kCoinBits> numbers;
+    for (std::size_t begin = parts.begin(part); begin < parts.end(part); begin += kWords) {
+      const std::size_t count = std::min(kWords, parts.end(part) - begin);
       streams[part].take(std::span(numbers).first(count * num_digits));
-      std::array<std::uint64_t, kStep> coins{};
+      std::array<std::uint64_t, kWords> coins{};
       for (std::size_t d = 0; d < num_digits; ++d) {
         if (((heads >> (first_digit + d)) & 1U) != 0) {
           for (std::size_t w = 0; w < count; ++w) coins[w] |= numbers[w * num_digits + d];

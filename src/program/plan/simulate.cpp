@@ -142,10 +142,11 @@ std::string epoch_row(const EpochPlan& plan, const Cost& cost) {
 
 std::string introduction(const Pruner& pruner, std::uint64_t batch_size) {
   const PrunerOptions& options = pruner.options();
-  return fmt::format(
-      "{} synthetic samples, {} epochs, batches of {}, seed {}\nscore  {}\npolicy {}, delta {}\n\n",
-      with_commas(options.num_samples), options.num_epochs, batch_size, options.seed,
-      to_text(options.score.value()), to_text(options.policy), options.delta.value());
+  return fmt::format("{}, {}, batches of {}, seed {}\nscore  {}\npolicy {}, delta {}\n\n",
+                     counted(options.num_samples, "synthetic sample"),
+                     counted(options.num_epochs, "epoch"), batch_size, options.seed,
+                     to_text(options.score.value()), to_text(options.policy),
+                     options.delta.value());
 }
 
 // Empty unless the run missed the share that it was to prune.
