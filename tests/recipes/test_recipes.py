@@ -81,10 +81,9 @@ def test_the_vae_draws_digits(tmp_path):
     assert (tmp_path / "trained" / "samples.png").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("guidance", ["0", "2"])
-def test_diffusion_learns_on_pruned_data(guidance, tmp_path):
+def test_diffusion_learns_on_pruned_data(tmp_path):
     """The error of the predicted noise falls from the untrained model's 1 below 0.7, the Frechet distance by a quarter."""
-    small = ("limit=300", "samples=60", "batch_size=16", "width=16", "sampling_steps=8", f"guidance={guidance}")
+    small = ("limit=300", "samples=60", "batch_size=16", "width=16", "sampling_steps=8", "guidance=2")
     ddpm.main(command(tmp_path / "trained", *small, "epochs=5", "learning_rate=0.003"))
     ddpm.main(command(tmp_path / "untrained", *small, "epochs=1", "learning_rate=0", method="full"))
     trained, untrained = (lines(tmp_path / name)[-1]["values"] for name in ("trained", "untrained"))
