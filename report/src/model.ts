@@ -26,6 +26,8 @@ export interface Comparison {
   // Label of the method that the others are compared with.
   baseline: string|null;
   confidence: number;
+  // A value of the headline, whose time of arrival is compared.
+  reach: number|null;
   verdict: string[];
   cautions: string[];
   rows: Row[];
@@ -53,6 +55,11 @@ export interface Row {
   train_seconds_mean: number|null;
   time_saved: number|null;
   prune_overhead: number|null;
+  // Only where they apply.
+  score_seconds_mean?: number;
+  num_disturbed?: number;
+  equal_budget?: {baseline: string, difference: Difference}[];
+  reach?: {num_reached: number, seconds: number|null, share_of_baseline: number|null};
 }
 
 export interface Difference {

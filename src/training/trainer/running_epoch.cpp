@@ -9,18 +9,28 @@ runs::Json to_json(const RunningEpoch& running) {
           {"loss_sum", running.loss_sum},
           {"learning_rate", running.learning_rate},
           {"train_seconds", running.train_seconds},
-          {"prune_seconds", running.prune_seconds}};
+          {"prune_seconds", running.prune_seconds},
+          {"score_seconds", running.score_seconds},
+          {"processor_seconds", running.processor.running},
+          {"waiting_seconds", running.processor.waiting}};
 }
 
 RunningEpoch running_from_json(const runs::Json& json, const std::string& source) {
   const runs::Fields fields(json, source);
+  // Checkpoints of older versions do not have it.
+  const auto amount_or_zero = [&](const char* key) {
+    return fields.find(key) != nullptr ? fields.amount(key) : 0.0;
+  };
   return {.steps = fields.whole("steps"),
           .samples = fields.whole("samples"),
           .correct = fields.whole("correct"),
           .loss_sum = fields.finite("loss_sum"),
           .learning_rate = fields.finite("learning_rate"),
           .train_seconds = fields.finite("train_seconds"),
-          .prune_seconds = fields.finite("prune_seconds")};
+          .prune_seconds = fields.finite("prune_seconds"),
+          .score_seconds = amount_or_zero("score_seconds"),
+          .processor = {.running = amount_or_zero("processor_seconds"),
+                        .waiting = amount_or_zero("waiting_seconds")}};
 }
 
 }  // namespace tamis::training

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runs/json.h"
+#include "training/trainer/processor_time.h"
 
 namespace tamis::training {
 
@@ -16,6 +17,8 @@ struct RunningEpoch {
   double learning_rate = 0.0;  // of the last step
   double train_seconds = 0.0;  // everything but evaluation and checkpoints
   double prune_seconds = 0.0;  // of these, for plans, weights and scores
+  double score_seconds = 0.0;  // of train_seconds, for the scores of a static method
+  ProcessorTime processor = {};
 
   double mean_loss() const { return steps == 0 ? 0.0 : loss_sum / static_cast<double>(steps); }
   double accuracy() const {
