@@ -82,11 +82,12 @@ export function duration(seconds: number|null): string {
   return `${minutes}${kThinSpace}min ${whole % 60}${kThinSpace}s`;
 }
 
-// On axes, where all values have one unit.
-export function axisDuration(seconds: number): string {
-  if (seconds < 300) return round(seconds, 2) + kThinSpace + 's';
-  if (seconds < 18000) return round(seconds / 60, 1) + kThinSpace + 'min';
-  return round(seconds / 3600, 1) + kThinSpace + 'h';
+// On axes, where all values have one unit: that of the longest.
+export function axisDuration(longest: number): (seconds: number) => string {
+  const [unit, size, decimals] = longest < 300 ? ['s', 1, 2] as const :
+      longest < 18000                          ? ['min', 60, 1] as const :
+                                                 ['h', 3600, 1] as const;
+  return (seconds) => round(seconds / size, decimals) + kThinSpace + unit;
 }
 
 // At most `decimals` decimals, and none that are zero.

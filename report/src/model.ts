@@ -28,6 +28,7 @@ export interface Comparison {
   confidence: number;
   // A value of the headline, whose time of arrival is compared.
   reach: number|null;
+  time_saved_of: 'processor_seconds'|'train_seconds';
   verdict: string[];
   cautions: string[];
   rows: Row[];
@@ -54,6 +55,8 @@ export interface Row {
   pruned_share: number|null;
   train_seconds_mean: number|null;
   time_saved: number|null;
+  // Which pruning cannot do: the machine was busy.
+  more_saved_than_pruned: boolean;
   prune_overhead: number|null;
   // Only where they apply.
   score_seconds_mean?: number;

@@ -95,6 +95,7 @@ Json to_json(const EpochMetrics& metrics) {
                {"prune_seconds", metrics.prune_seconds},
                {"test_seconds", metrics.test_seconds},
                {"values", metrics.values}};
+  if (metrics.processor_seconds) json["processor_seconds"] = *metrics.processor_seconds;
   if (metrics.learning_rate) json["learning_rate"] = *metrics.learning_rate;
   if (metrics.score_seconds > 0.0) json["score_seconds"] = metrics.score_seconds;
   if (metrics.processor_share) json["processor_share"] = *metrics.processor_share;
@@ -139,6 +140,9 @@ EpochMetrics epoch_from_json(const Json& json, const std::vector<Metric>& metric
     if (*epoch.processor_share > 1.0) {
       refuse(source, "processor_share", "in [0, 1]", *epoch.processor_share);
     }
+  }
+  if (fields.find("processor_seconds") != nullptr) {
+    epoch.processor_seconds = fields.amount("processor_seconds");
   }
   if (fields.find("score_histogram") != nullptr) {
     epoch.scores = histogram_from_json(fields.object("score_histogram"));

@@ -42,6 +42,9 @@ struct EpochMetrics {
   // Of the processor time that the process could have used while it trained, the share that it got,
   // in [0, 1]; empty if it is not known.
   std::optional<double> processor_share = std::nullopt;
+  // Of all threads, while the clock counted train_seconds. Other programs on the machine hardly
+  // change it.
+  std::optional<double> processor_seconds = std::nullopt;
   // By metric. What was not measured after this epoch is missing; what was not finite is NaN.
   MetricValues values = {};
   std::optional<ScoreHistogram> scores = std::nullopt;  // empty if nothing was scored

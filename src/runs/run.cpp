@@ -117,25 +117,27 @@ RunData read_run(const fs::path& folder) {
 
 RunResult summarize_run(const RunData& run) {
   if (run.epochs.empty()) throw std::invalid_argument("a run without epochs has no result");
-  RunResult result{.value = run.epochs.back().value(run.headline())};
+  RunResult result{.value = run.epochs.back().value(run.headline()), .processor_seconds = 0.0};
   const auto num_train = static_cast<double>(run.num_train);
   // Epochs that the run leaves out altogether, of those it has come to.
   const double scale = static_cast<double>(std::max(run.num_full_epochs, run.num_epochs)) /
                        static_cast<double>(run.num_epochs);
   const double num_epochs = static_cast<double>(run.epochs.size()) * scale;
   double pruned = num_train * (num_epochs - static_cast<double>(run.epochs.size()));
-  double processor_seconds = 0.0;
-  bool knows_processor = true;
+  double share_seconds = 0.0;
+  bool knows_share = true;
   for (const EpochMetrics& epoch : run.epochs) {
     pruned += static_cast<double>(epoch.pruned);
     result.train_seconds += epoch.train_seconds;
     result.prune_seconds += epoch.prune_seconds;
     result.score_seconds += epoch.score_seconds;
-    knows_processor = knows_processor && epoch.processor_share.has_value();
-    processor_seconds += epoch.processor_share.value_or(0.0) * epoch.train_seconds;
+    knows_share = knows_share && epoch.processor_share.has_value();
+    share_seconds += epoch.processor_share.value_or(0.0) * epoch.train_seconds;
+    if (!epoch.processor_seconds) result.processor_seconds = std::nullopt;
+    if (result.processor_seconds) *result.processor_seconds += *epoch.processor_seconds;
   }
-  if (knows_processor && result.train_seconds > 0.0) {
-    result.processor_share = processor_seconds / result.train_seconds;
+  if (knows_share && result.train_seconds > 0.0) {
+    result.processor_share = share_seconds / result.train_seconds;
   }
   result.pruned_share = pruned / (num_train * num_epochs);
   return result;

@@ -40,12 +40,13 @@ inline constexpr double kLeastProcessorShare = 0.9;
 
 // One finished run in a few numbers.
 struct RunResult {
-  double value = 0.0;                                    // of the headline after the last epoch
-  double pruned_share = 0.0;                             // of all epochs of a full run
-  double train_seconds = 0.0;                            // without evaluation
-  double prune_seconds = 0.0;                            // of these
-  double score_seconds = 0.0;                            // of train_seconds, before the first epoch
-  std::optional<double> processor_share = std::nullopt;  // empty if it is not known
+  double value = 0.0;          // of the headline after the last epoch
+  double pruned_share = 0.0;   // of all epochs of a full run
+  double train_seconds = 0.0;  // without evaluation
+  double prune_seconds = 0.0;  // of these
+  double score_seconds = 0.0;  // of train_seconds, before the first epoch
+  std::optional<double> processor_seconds = std::nullopt;  // empty if an epoch does not tell
+  std::optional<double> processor_share = std::nullopt;    // empty if it is not known
 
   bool is_disturbed() const { return processor_share && *processor_share < kLeastProcessorShare; }
 };

@@ -44,6 +44,11 @@ SummaryRow summarize_method(const MethodRuns& method) {
   return row;
 }
 
+// The part of the deviation of a difference that pairing by seed is not trusted to remove.
+double least_deviation(const SummaryRow& a, const SummaryRow& b) {
+  return 0.5 * std::hypot(a.deviation.value_or(0.0), b.deviation.value_or(0.0));
+}
+
 // Calls use(own, other) for every seed that both rows have.
 template <typename Use>
 void for_each_pair(const SummaryRow& row, const SummaryRow& other, Use use) {
@@ -55,17 +60,20 @@ void for_each_pair(const SummaryRow& row, const SummaryRow& other, Use use) {
   }
 }
 
-void compare_with(const SummaryRow& baseline, double confidence, SummaryRow& row) {
-  row.difference = paired_difference(row, baseline, confidence);
+void compare_with(const SummaryRow& baseline, const Summary& summary, SummaryRow& row) {
+  row.difference = paired_difference(row, baseline, summary.confidence);
   if (!row.difference) return;
   std::vector<double> saved;
   for_each_pair(row, baseline, [&](const RunResult& own, const RunResult& other) {
-    saved.push_back(1.0 - own.train_seconds / other.train_seconds);
+    saved.push_back(summary.has_processor_time
+                        ? 1.0 - *own.processor_seconds / *other.processor_seconds
+                        : 1.0 - own.train_seconds / other.train_seconds);
   });
   // Times of 0 compare with nothing.
   if (!std::all_of(saved.begin(), saved.end(), [](double x) { return std::isfinite(x); })) return;
   row.time_saved = analysis::mean(saved);
-  if (saved.size() > 1) row.time_saved_interval = analysis::confidence_interval(saved, confidence);
+  if (saved.size() > 1)
+    row.time_saved_interval = analysis::confidence_interval(saved, summary.confidence);
 }
 
 const Metric& common_headline(const RunTable& table) {
@@ -104,14 +112,20 @@ std::optional<Difference> paired_difference(const SummaryRow& row, const Summary
     differences.push_back(own.value - partner.value);
   });
   if (differences.empty()) return std::nullopt;
-  const analysis::Verdict verdict = analysis::judge_differences(differences, confidence);
+  const analysis::Verdict verdict =
+      analysis::judge_differences(differences, confidence, least_deviation(row, other));
   Difference difference{.num_pairs = differences.size(), .mean = verdict.mean};
-  if (differences.size() > 1) {
+  if (differences.size() > 1 && verdict.low < verdict.high) {
     difference.low = verdict.low;
     difference.high = verdict.high;
     difference.is_supported = verdict.is_supported && difference.is_judged();
   }
   return difference;
+}
+
+bool SummaryRow::saves_more_than_pruned() const {
+  constexpr double kRounding = 0.01;
+  return time_saved && pruned_share && *time_saved > *pruned_share + kRounding;
 }
 
 MetricFormat Summary::format() const {
@@ -125,10 +139,14 @@ Summary summarize(const RunTable& table, double confidence) {
   Summary summary{.metric = common_headline(table),
                   .baseline = table.baseline,
                   .confidence = confidence,
+                  .has_processor_time = true,
                   .rows = {}};
   std::vector<bool> is_budget_row;
   for (const MethodRuns& method : table.methods) {
     summary.rows.push_back(summarize_method(method));
+    for (const SeedResult& run : summary.rows.back().runs) {
+      summary.has_processor_time &= run.result.processor_seconds.has_value();
+    }
     is_budget_row.push_back(!method.runs.empty() && is_budget_baseline(method.runs.front()));
   }
   compare_budgets(is_budget_row, summary);
@@ -138,7 +156,7 @@ Summary summarize(const RunTable& table, double confidence) {
                    [&](const SummaryRow& row) { return row.label == table.baseline; });
   if (baseline == summary.rows.end()) return summary;
   for (SummaryRow& row : summary.rows) {
-    if (&row != &*baseline) compare_with(*baseline, confidence, row);
+    if (&row != &*baseline) compare_with(*baseline, summary, row);
   }
   return summary;
 }
@@ -152,6 +170,7 @@ Json to_json(const SummaryRow& row) {
                {"pruned_share", or_null(row.pruned_share)},
                {"train_seconds_mean", or_null(row.train_seconds_mean)},
                {"time_saved", or_null(row.time_saved)},
+               {"more_saved_than_pruned", row.saves_more_than_pruned()},
                {"prune_overhead", or_null(row.prune_overhead)}};
   if (row.difference) json["difference"] = to_json(*row.difference);
   if (row.score_seconds_mean > 0.0) json["score_seconds_mean"] = row.score_seconds_mean;
@@ -177,6 +196,9 @@ Json to_json(const SummaryRow& row) {
                             {"prune_seconds", result.prune_seconds}});
     if (result.processor_share) json["runs"].back()["processor_share"] = *result.processor_share;
     if (result.score_seconds > 0.0) json["runs"].back()["score_seconds"] = result.score_seconds;
+    if (result.processor_seconds) {
+      json["runs"].back()["processor_seconds"] = *result.processor_seconds;
+    }
   }
   return json;
 }
@@ -184,10 +206,12 @@ Json to_json(const SummaryRow& row) {
 Json to_json(const Summary& summary) {
   Json rows = Json::array();
   for (const SummaryRow& row : summary.rows) rows.push_back(to_json(row));
-  Json json = {{"metric", to_json(summary.metric)},
-               {"rows", rows},
-               {"baseline", summary.baseline},
-               {"confidence", summary.confidence}};
+  Json json = {
+      {"metric", to_json(summary.metric)},
+      {"rows", rows},
+      {"baseline", summary.baseline},
+      {"confidence", summary.confidence},
+      {"time_saved_of", summary.has_processor_time ? "processor_seconds" : "train_seconds"}};
   if (summary.reach_value) json["reach"] = *summary.reach_value;
   return json;
 }

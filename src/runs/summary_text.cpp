@@ -1,8 +1,11 @@
-// Summaries and epochs as people read them in a terminal.
+// What a summary, an epoch and a time look like as text.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <sstream>
 
 #include "runs/equal_budget.h"
 #include "runs/summary.h"
@@ -42,72 +45,171 @@ std::string verdict_text(const Difference& difference, const Metric& metric) {
   return metric.is_better(difference.mean) ? "better" : "worse";
 }
 
+std::string difference_text(const Difference& difference, const MetricFormat& format) {
+  const std::string mean = format.signed_number(difference.mean);
+  if (!difference.low) return mean;
+  return fmt::format("{} [{}, {}]", mean, format.signed_number(*difference.low),
+                     format.signed_number(*difference.high));
+}
+
 std::string percent(const std::optional<double>& share, int decimals) {
   return share ? fmt::format("{:.{}f} %", 100.0 * *share, decimals) : "-";
 }
-
-// Which columns a table needs besides those that every table has.
-struct Columns {
-  bool difference = false;
-  bool equal_budget = false;
-  bool reach = false;
-  bool scoring = false;
-  bool disturbed = false;  // a mark, not a column
-
-  explicit Columns(const Summary& summary) : reach(summary.reach_value.has_value()) {
-    for (const SummaryRow& row : summary.rows) {
-      difference = difference || row.runs.size() > 1;
-      equal_budget = equal_budget || !row.equal_budget.empty();
-      scoring = scoring || row.score_seconds_mean > 0.0;
-      disturbed = disturbed || row.num_disturbed > 0;
-    }
-  }
-};
 
 std::string seconds_text(const std::optional<double>& seconds) {
   return seconds ? fmt::format("{:.1f} s", *seconds) : "-";
 }
 
-// "61 % of full's time", "2 of 3 seeds": when the stated value is reached.
-std::string reach_text(const SummaryRow& row, const Summary& summary) {
+// "61.3 %" of the baseline's time, "never", "50.0 % (2 of 3 seeds)": when a value is reached.
+std::string reach_text(const SummaryRow& row, const std::string& baseline) {
   if (!row.reach) return "-";
+  if (row.reach->num_reached == 0) return "never";
   const std::string few =
       row.reach->num_reached < row.runs.size()
           ? fmt::format(" ({} of {} seeds)", row.reach->num_reached, row.runs.size())
           : "";
-  if (row.reach->num_reached == 0) return "never";
-  if (row.label == summary.baseline || !row.reach->share_of_baseline) {
-    return seconds_text(row.reach->seconds) + few;
-  }
-  return percent(row.reach->share_of_baseline, 1) + few;
+  const bool is_share = row.label != baseline && row.reach->share_of_baseline;
+  return (is_share ? percent(row.reach->share_of_baseline, 1) : seconds_text(row.reach->seconds)) +
+         few;
 }
 
-std::vector<std::string> format_row(const SummaryRow& row, const Summary& summary,
-                                    const Columns& columns, bool utf8) {
+bool any_row(const Summary& summary, bool (*holds)(const SummaryRow&)) {
+  return std::any_of(summary.rows.begin(), summary.rows.end(), holds);
+}
+
+bool has_budget(const SummaryRow& row) { return !row.equal_budget.empty(); }
+bool has_scoring(const SummaryRow& row) { return row.score_seconds_mean > 0.0; }
+bool has_disturbed(const SummaryRow& row) { return row.num_disturbed > 0; }
+
+struct Column {
+  std::string title;
+  std::function<std::string(const SummaryRow&)> cell;
+  // The columns with the highest number are the first to go where there is no room.
+  int rank = 0;
+};
+
+std::vector<Column> columns_of(const Summary& summary, bool has_interval, bool utf8) {
   const MetricFormat format = summary.format();
-  std::vector<std::string> cells = {row.label, row.mean ? format.number(*row.mean) : "-"};
-  if (row.deviation) {
-    cells.back() += fmt::format(" {} {}", utf8 ? "±" : "+-", format.number(*row.deviation));
+  const std::string& unit = format.unit();
+  std::vector<Column> columns = {
+      {"method", [](const SummaryRow& row) { return row.label; }},
+      {fmt::format("{}{}{}", summary.metric.title(), unit.empty() ? "" : " ", unit),
+       [format, utf8](const SummaryRow& row) {
+         if (!row.mean) return std::string("-");
+         if (!row.deviation) return format.number(*row.mean);
+         return fmt::format("{} {} {}", format.number(*row.mean), utf8 ? "±" : "+-",
+                            format.number(*row.deviation));
+       }}};
+  if (has_interval) {
+    columns.push_back(
+        {fmt::format("difference to {}", summary.baseline), [format](const SummaryRow& row) {
+           return row.difference ? difference_text(*row.difference, format) : "-";
+         }});
+    columns.push_back({"verdict",
+                       [metric = summary.metric](const SummaryRow& row) {
+                         return row.difference ? verdict_text(*row.difference, metric) : "-";
+                       },
+                       1});
   }
-  if (columns.difference) {
-    const auto& d = row.difference;
-    cells.push_back(!d ? "-"
-                    : d->low
-                        ? fmt::format("{} [{}, {}]", format.signed_number(d->mean),
-                                      format.signed_number(*d->low), format.signed_number(*d->high))
-                        : format.signed_number(d->mean));
-    cells.push_back(d ? verdict_text(*d, summary.metric) : "-");
+  if (any_row(summary, has_budget)) {
+    columns.push_back({"beats equal budget", [metric = summary.metric](const SummaryRow& row) {
+                         return budget_text(row, metric);
+                       }});
   }
-  if (columns.equal_budget) cells.push_back(budget_text(row, summary.metric));
-  cells.push_back(percent(row.pruned_share, 1));
-  cells.push_back(seconds_text(row.train_seconds_mean) + (row.num_disturbed > 0 ? "*" : ""));
-  if (columns.scoring) {
-    cells.push_back(row.score_seconds_mean > 0.0 ? seconds_text(row.score_seconds_mean) : "-");
+  columns.push_back({"pruned", [](const SummaryRow& row) { return percent(row.pruned_share, 1); }});
+  columns.push_back({"time",
+                     [](const SummaryRow& row) {
+                       return seconds_text(row.train_seconds_mean) +
+                              (has_disturbed(row) ? "!" : "");
+                     },
+                     2});
+  if (any_row(summary, has_scoring)) {
+    columns.push_back({"scoring",
+                       [](const SummaryRow& row) {
+                         return has_scoring(row) ? seconds_text(row.score_seconds_mean) : "-";
+                       },
+                       2});
   }
-  cells.push_back(percent(row.time_saved, 1));
-  if (columns.reach) cells.push_back(reach_text(row, summary));
-  cells.push_back(percent(row.prune_overhead, 3));
-  return cells;
+  columns.push_back({"saved", [](const SummaryRow& row) {
+                       return percent(row.time_saved, 1) +
+                              (row.saves_more_than_pruned() ? "*" : "");
+                     }});
+  if (summary.reach_value) {
+    columns.push_back({fmt::format("to {}", format.value(*summary.reach_value)),
+                       [baseline = summary.baseline](const SummaryRow& row) {
+                         return reach_text(row, baseline);
+                       }});
+  }
+  columns.push_back(
+      {"overhead", [](const SummaryRow& row) { return percent(row.prune_overhead, 3); }, 3});
+  return columns;
+}
+
+// With `breaks_titles`, titles that are wider than the cells below them take two lines.
+std::string format_table(const std::vector<Column>& columns, const std::vector<SummaryRow>& rows,
+                         bool breaks_titles) {
+  std::vector<std::vector<std::string>> cells(2);
+  for (const Column& column : columns) {
+    cells[0].emplace_back();
+    cells[1].push_back(column.title);
+  }
+  for (const SummaryRow& row : rows) {
+    auto& line = cells.emplace_back();
+    for (const Column& column : columns) line.push_back(column.cell(row));
+  }
+  for (std::size_t k = 0; k < columns.size(); ++k) {
+    std::size_t widest = 0;
+    for (std::size_t r = 2; r < cells.size(); ++r) widest = std::max(widest, width_of(cells[r][k]));
+    const std::size_t space = columns[k].title.find(' ');
+    if (!breaks_titles || space == std::string::npos || width_of(columns[k].title) <= widest) {
+      continue;
+    }
+    cells[0][k] = columns[k].title.substr(0, space);
+    cells[1][k] = columns[k].title.substr(space + 1);
+  }
+  std::erase_if(cells, [](const auto& line) {
+    return std::all_of(line.begin(), line.end(), [](const auto& cell) { return cell.empty(); });
+  });
+  return format_columns(cells);
+}
+
+std::size_t width_of_lines(const std::string& text) {
+  std::size_t widest = 0;
+  for (std::size_t begin = 0, end = 0; (end = text.find('\n', begin)) != std::string::npos;
+       begin = end + 1) {
+    widest = std::max(widest, width_of(text.substr(begin, end - begin)));
+  }
+  return widest;
+}
+
+// Without as many columns as it takes; `left_out` gets their titles.
+std::string fit_table(std::vector<Column> columns, const std::vector<SummaryRow>& rows,
+                      std::size_t width, std::vector<std::string>& left_out) {
+  std::string text = format_table(columns, rows, false);
+  while (width > 0 && width_of_lines(text) > width) {
+    text = format_table(columns, rows, true);
+    const auto last =
+        std::max_element(columns.begin(), columns.end(),
+                         [](const Column& a, const Column& b) { return a.rank < b.rank; });
+    if (width_of_lines(text) <= width || last->rank == 0) break;
+    left_out.push_back(last->title);
+    columns.erase(last);
+  }
+  return text;
+}
+
+// Lines of at most `width` columns, broken at spaces; longer words have a line of their own.
+std::string wrap(const std::string& text, std::size_t width) {
+  std::string lines;
+  std::size_t column = 0;
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    const bool fits = column + 1 + width_of(word) <= width;
+    if (column > 0) lines += fits ? ' ' : '\n';
+    column = (column > 0 && fits ? column + 1 : 0) + width_of(word);
+    lines += word;
+  }
+  return lines + "\n";
 }
 
 std::string explain(const Summary& summary, std::size_t num_seeds, bool utf8) {
@@ -116,43 +218,44 @@ std::string explain(const Summary& summary, std::size_t num_seeds, bool utf8) {
       summary.metric.direction == Direction::higher ? "higher is better" : "lower is better";
   if (num_seeds < 2) {
     return fmt::format(
-        "\nOne seed. {}: after the last epoch, {}. There is no interval, and no difference can be "
-        "told from\nchance. Use at least {} seeds to compare.\n",
+        "One seed. {}: after the last epoch, {}. There is no interval, and no difference can be "
+        "told from chance. Use at least {} seeds to compare. ",
         title, better, kLeastSeeds);
   }
-  std::string text = fmt::format(
-      "\n{} seeds. {}: after the last epoch, {}; mean {} sample deviation.\n"
-      "difference: {}paired by seed, with its {:.0f} % interval (Student). ",
-      num_seeds, title, better, utf8 ? "±" : "+-",
-      summary.metric.is_fraction() ? "in points, " : "", 100.0 * summary.confidence);
-  text +=
-      num_seeds < kLeastSeeds
-          ? fmt::format("not judged: that takes at least {} seeds.\n", kLeastSeeds)
-          : "within noise: the interval\nincludes 0, so these seeds show no difference; they do "
-            "not prove that there is none.\n";
-  return text;
+  return fmt::format(
+             "{} seeds. {}: after the last epoch, {}; mean {} sample deviation. difference: "
+             "{}paired "
+             "by seed, with its {:.0f} % interval (Student). ",
+             num_seeds, title, better, utf8 ? "±" : "+-",
+             summary.metric.is_fraction() ? "in points, " : "", 100.0 * summary.confidence) +
+         (num_seeds < kLeastSeeds
+              ? fmt::format("not judged: that takes at least {} seeds. ", kLeastSeeds)
+              : "within noise: the interval includes 0, so these seeds show no difference; they do "
+                "not prove that there is none. ");
 }
 
-// What the columns mean that only some tables have.
-std::string explain_columns(const Summary& summary, const Columns& columns) {
+// What the columns and marks mean that only some tables have.
+std::string explain_more(const Summary& summary) {
   std::string text;
-  if (columns.equal_budget) {
+  if (any_row(summary, has_budget)) {
     text +=
         "beats equal budget: better than every row that only trains on fewer samples "
-        "(fewer-epochs,\n"
-        "random-dynamic) and used no more of them. no: the interval of a difference includes 0, or "
-        "is below.\n";
+        "(fewer-epochs, "
+        "random-dynamic) and used no more of them; no: the interval of a difference includes 0, or "
+        "is below. ";
   }
-  if (columns.scoring) text += "scoring: part of the time, spent before the subset was chosen.\n";
-  if (columns.reach) {
+  if (any_row(summary, has_scoring)) {
+    text += "scoring: part of the time, spent before the subset was chosen. ";
+  }
+  if (summary.reach_value) {
     text += fmt::format(
-        "to {}: time until the end of the first epoch that reaches it, as a share of {}'s.\n",
+        "to {}: time until the end of the first epoch that reaches it, as a share of {}'s. ",
         summary.format().value(*summary.reach_value), summary.baseline);
   }
-  if (columns.disturbed) {
+  if (any_row(summary, has_disturbed)) {
     text += fmt::format(
-        "*: a run got less than {:.0f} % of the processor; its times say little. "
-        "--repeat-disturbed makes it again.\n",
+        "!: a run got less than {:.0f} % of the processor, so its time by the clock says little; "
+        "--repeat-disturbed makes it again. ",
         100.0 * kLeastProcessorShare);
   }
   return text;
@@ -167,35 +270,35 @@ std::string with_commas(double number) {
 
 }  // namespace
 
-std::string format_summary(const Summary& summary, bool utf8) {
+std::string format_summary(const Summary& summary, bool utf8, std::size_t width) {
   std::size_t num_seeds = 0;
-  for (const SummaryRow& row : summary.rows) num_seeds = std::max(num_seeds, row.runs.size());
-  const Columns columns(summary);
-  const std::string unit = summary.format().unit();
-  std::vector<std::string> header = {
-      "method", fmt::format("{}{}{}", summary.metric.title(), unit.empty() ? "" : " ", unit)};
-  if (columns.difference) {
-    header.push_back(fmt::format("difference to {}", summary.baseline));
-    header.emplace_back("verdict");
-  }
-  if (columns.equal_budget) header.emplace_back("beats equal budget");
-  header.insert(header.end(), {"pruned", "time"});
-  if (columns.scoring) header.emplace_back("scoring");
-  header.emplace_back("saved");
-  if (columns.reach) {
-    header.push_back(fmt::format("to {}", summary.format().value(*summary.reach_value)));
-  }
-  header.emplace_back("overhead");
-  std::vector<std::vector<std::string>> rows = {header};
+  bool has_mark = false;
   for (const SummaryRow& row : summary.rows) {
-    rows.push_back(format_row(row, summary, columns, utf8));
+    num_seeds = std::max(num_seeds, row.runs.size());
+    has_mark |= row.saves_more_than_pruned();
   }
-  return format_columns(rows) + explain(summary, num_seeds, utf8) +
-         fmt::format(
-             "time: training without evaluation. saved: against {}, paired by seed. overhead: "
-             "share of the time\nspent on pruning itself.\n",
-             summary.baseline) +
-         explain_columns(summary, columns);
+  std::vector<std::string> left_out;
+  std::string text =
+      fit_table(columns_of(summary, num_seeds > 1, utf8), summary.rows, width, left_out);
+  std::string notes = explain(summary, num_seeds, utf8);
+  notes += fmt::format(
+      "time: training without evaluation. saved: of the {}, against {}, paired by seed. overhead: "
+      "share of the time spent on pruning itself. ",
+      summary.has_processor_time ? "processor's time" : "time", summary.baseline);
+  notes += explain_more(summary);
+  if (has_mark) {
+    notes += fmt::format(
+        "*: more than was pruned, which pruning cannot do: something else slowed {} down; repeat "
+        "the comparison while the machine is quiet. ",
+        summary.baseline);
+  }
+  if (!left_out.empty()) {
+    notes += fmt::format("Left out for want of columns: {}; summary.json has them.",
+                         fmt::join(left_out, ", "));
+  }
+  constexpr std::size_t kWidthOfNotes = 100;
+  text += "\n" + wrap(notes, width == 0 ? kWidthOfNotes : std::min(width, kWidthOfNotes));
+  return text;
 }
 
 std::string format_duration(double seconds) {

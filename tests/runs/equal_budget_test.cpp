@@ -116,13 +116,13 @@ TEST(Disturbance, IsMarkedAndCounted) {
     for (EpochMetrics& epoch : run.epochs) epoch.processor_share = 0.98;
   }
   EXPECT_THAT(format_summary(summary_of({row("none", 0.9, 0.0), seta}), true),
-              Not(HasSubstr("*:")));
+              Not(HasSubstr("!:")));
   seta.runs[1].epochs[1].processor_share = 0.7;  // 0.84 over both epochs
   const Summary summary = summary_of({row("none", 0.9, 0.0), seta});
   EXPECT_EQ(summary.rows[1].num_disturbed, 1U);
   EXPECT_NEAR(*summary.rows[1].runs[1].result.processor_share, 0.84, 1e-12);
   EXPECT_FALSE(summary.rows[0].runs[0].result.processor_share);
-  EXPECT_THAT(format_summary(summary, true), HasSubstr("10.0 s*"));
+  EXPECT_THAT(format_summary(summary, true), HasSubstr("10.0 s!"));
 }
 
 TEST(Scoring, IsPartOfTheTimeAndShownApart) {

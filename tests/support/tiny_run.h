@@ -101,6 +101,7 @@ inline std::vector<training::EpochMetrics> timeless(std::vector<training::EpochM
   for (auto& epoch : metrics) {
     epoch.train_seconds = epoch.prune_seconds = epoch.test_seconds = epoch.score_seconds = 0.0;
     epoch.processor_share.reset();
+    epoch.processor_seconds = 0.0;
   }
   return metrics;
 }

@@ -39,12 +39,17 @@ const kSamples: Axis = {
   xTick: short,
   shared: false,
 };
-const kTime: Axis = {
-  x: (epochs) => cumulative(epochs.train_seconds),
-  xName: 'training time',
-  xTick: axisDuration,
-  shared: false,
-};
+const timeUsed: Series = (epochs) => cumulative(epochs.train_seconds);
+
+function timeAxis(comparison: Comparison): Axis {
+  const ends = comparison.runs.map((run) => timeUsed(run.epochs, run).at(-1) ?? 0);
+  return {
+    x: timeUsed,
+    xName: 'training time',
+    xTick: axisDuration(Math.max(0, ...ends)),
+    shared: false,
+  };
+}
 
 function bands(comparison: Comparison): string {
   return comparison.rows.some((row) => row.num_seeds > 1) ?
@@ -164,7 +169,7 @@ export const trainingCurves: Section = {
           headlineChart(
               comparison, methods, kSamples,
               'Summed over the epochs: what was learned from as much work.'),
-          headlineChart(comparison, methods, kTime, 'Testing is not counted.'),
+          headlineChart(comparison, methods, timeAxis(comparison), 'Testing is not counted.'),
           prunedChart(comparison, methods), otherChart(comparison, methods)));
   },
 };

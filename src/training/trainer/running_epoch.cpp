@@ -3,16 +3,18 @@
 namespace tamis::training {
 
 runs::Json to_json(const RunningEpoch& running) {
-  return {{"steps", running.steps},
-          {"samples", running.samples},
-          {"correct", running.correct},
-          {"loss_sum", running.loss_sum},
-          {"learning_rate", running.learning_rate},
-          {"train_seconds", running.train_seconds},
-          {"prune_seconds", running.prune_seconds},
-          {"score_seconds", running.score_seconds},
-          {"processor_seconds", running.processor.running},
-          {"waiting_seconds", running.processor.waiting}};
+  runs::Json json = {{"steps", running.steps},
+                     {"samples", running.samples},
+                     {"correct", running.correct},
+                     {"loss_sum", running.loss_sum},
+                     {"learning_rate", running.learning_rate},
+                     {"train_seconds", running.train_seconds},
+                     {"prune_seconds", running.prune_seconds},
+                     {"score_seconds", running.score_seconds},
+                     {"ran_seconds", running.processor_time.running},
+                     {"waited_seconds", running.processor_time.waiting}};
+  if (running.processor_seconds) json["processor_seconds"] = *running.processor_seconds;
+  return json;
 }
 
 RunningEpoch running_from_json(const runs::Json& json, const std::string& source) {
@@ -28,9 +30,12 @@ RunningEpoch running_from_json(const runs::Json& json, const std::string& source
           .learning_rate = fields.finite("learning_rate"),
           .train_seconds = fields.finite("train_seconds"),
           .prune_seconds = fields.finite("prune_seconds"),
+          .processor_seconds = fields.find("processor_seconds") != nullptr
+                                   ? std::optional(fields.finite("processor_seconds"))
+                                   : std::nullopt,
           .score_seconds = amount_or_zero("score_seconds"),
-          .processor = {.running = amount_or_zero("processor_seconds"),
-                        .waiting = amount_or_zero("waiting_seconds")}};
+          .processor_time = {.running = amount_or_zero("ran_seconds"),
+                             .waiting = amount_or_zero("waited_seconds")}};
 }
 
 }  // namespace tamis::training

@@ -21,7 +21,7 @@ namespace tamis::training {
 
 namespace {
 
-constexpr std::size_t kBatchSize = 500;
+constexpr std::size_t kScoredAtOnce = 500;
 // Floats that per-sample gradients, or all influences, may take.
 constexpr std::int64_t kGradientFloats = std::int64_t{1} << 24U;
 constexpr double kInfluenceFloats = 1.5e9;
@@ -90,7 +90,7 @@ LastLayer run_last_layer(Model& model, const Dataset& data) {
   torch::nn::Linear layer = model.last_layer();
   std::vector<torch::Tensor> inputs;
   std::vector<torch::Tensor> probabilities;
-  for_each_batch(data, kBatchSize, [&](const Batch& batch) {
+  for_each_batch(data, kScoredAtOnce, [&](const Batch& batch) {
     const torch::Tensor features = model.features(batch.data);
     probabilities.push_back(torch::softmax(layer(features), 1).to(torch::kDouble));
     const torch::Tensor input = features.to(torch::kDouble);
@@ -165,7 +165,7 @@ std::vector<float> measure_el2n(Model& model, const Dataset& data) {
   const torch::NoGradGuard no_grad;
   model.eval();
   std::vector<float> scores;
-  for_each_batch(data, kBatchSize, [&](const Batch& batch) {
+  for_each_batch(data, kScoredAtOnce, [&](const Batch& batch) {
     const torch::Tensor errors = torch::softmax(model.forward(batch.data), 1) -
                                  torch::one_hot(batch.target, data.num_classes);
     const torch::Tensor norms = errors.square().sum(1).sqrt().contiguous();
@@ -214,8 +214,8 @@ Influences measure_influences(Model& model, const Dataset& data, double damping)
   Influences influences{.values = std::vector<float>(static_cast<std::size_t>(num_samples * size)),
                         .dimension = static_cast<std::size_t>(size)};
   torch::Tensor all = torch::from_blob(influences.values.data(), {num_samples, size});
-  for (std::int64_t begin = 0; begin < num_samples; begin += kBatchSize) {
-    const auto count = std::min<std::int64_t>(kBatchSize, num_samples - begin);
+  for (std::int64_t begin = 0; begin < num_samples; begin += kScoredAtOnce) {
+    const auto count = std::min<std::int64_t>(kScoredAtOnce, num_samples - begin);
     // The gradient by the weights of class c is error c times the inputs.
     const torch::Tensor gradients = (layer.errors.narrow(0, begin, count).unsqueeze(2) *
                                      layer.inputs.narrow(0, begin, count).unsqueeze(1))

@@ -224,12 +224,13 @@ bool Trainer::give_static_scores(const StopRequest& stop) {
   if (!is_static(config_.method) || pruner_.num_observations() > 0) return true;
   const ProcessorTime before = read_processor_time();
   const Stopwatch watch;
+  const ProcessorWatch processor;
   const auto scores = measure_static_scores(config_, data_->train, stop);
   if (!scores) return false;
   pruner_.observe(count_up(data_->train.size(), data_->train.size()), *scores);
   running_.score_seconds = watch.seconds();
-  running_.train_seconds += running_.score_seconds;
-  running_.processor += read_processor_time() - before;
+  running_.count_time(running_.score_seconds, processor.seconds());
+  running_.processor_time += read_processor_time() - before;
   return true;
 }
 
@@ -257,10 +258,9 @@ bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
   model_->train();
   const ProcessorTime before = read_processor_time();
   const Stopwatch planning;
+  const ProcessorWatch planning_processor;
   const EpochPlan& plan = pruner_.start_epoch(epoch());
-  const double seconds = planning.seconds();
-  running_.prune_seconds += seconds;
-  running_.train_seconds += seconds;
+  running_.count_pruning(planning.seconds(), planning_processor.seconds());
   const std::size_t left = num_steps(plan, batch_size_);
   num_steps_ = running_.steps + left - pruner_.position() / batch_size_;
   bool is_stopped = false;
@@ -268,12 +268,13 @@ bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
     is_stopped = should_stop(stop);
     if (!is_stopped) train_step(plan, observer);
   }
-  running_.processor += read_processor_time() - before;
+  running_.processor_time += read_processor_time() - before;
   return !is_stopped;
 }
 
 void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   const Stopwatch watch;
+  const ProcessorWatch processor;
   const TrainingConfig& settings = config_.training;
   const std::size_t begin = pruner_.position();
   const std::size_t count = batch_length(plan.size() - begin, batch_size_);
@@ -317,7 +318,7 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   running_.samples += sums.samples;
   running_.correct += sums.correct;
   running_.loss_sum += sums.loss;
-  running_.train_seconds += watch.seconds();
+  running_.count_time(watch.seconds(), processor.seconds());
   observer.on_step({.epoch = epoch(),
                     .num_steps = num_steps_,
                     .progress = pruner_.progress(),
@@ -359,10 +360,9 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   const double test_seconds = watch.seconds();
   if (!record_true_losses(stop)) return false;
   const Stopwatch exchange;
+  const ProcessorWatch exchange_processor;
   pruner_.exchange();
-  const double exchange_seconds = exchange.seconds();
-  running_.prune_seconds += exchange_seconds;
-  running_.train_seconds += exchange_seconds;
+  running_.count_pruning(exchange.seconds(), exchange_processor.seconds());
   EpochMetrics metrics{
       .epoch = epoch(),
       .samples = running_.samples,
@@ -373,7 +373,8 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
       .prune_seconds = running_.prune_seconds,
       .test_seconds = test_seconds,
       .score_seconds = running_.score_seconds,
-      .processor_share = running_.processor.share(),
+      .processor_share = running_.processor_time.share(),
+      .processor_seconds = running_.processor_seconds,
       .values = {{"test_accuracy", test->accuracy},
                  {"test_loss", test->loss},
                  {"train_accuracy", running_.accuracy()},

@@ -53,8 +53,10 @@ test('times have the unit that fits', () => {
   assert.equal(duration(119.6), '2\u202fmin 0\u202fs');
   assert.equal(duration(3725), '1\u202fh 2\u202fmin');
   assert.equal(duration(null), '\u2013');
-  assert.equal(axisDuration(60), '60\u202fs');
-  assert.equal(axisDuration(5400), '90\u202fmin');
+  assert.equal(axisDuration(60)(60), '60\u202fs');
+  assert.equal(axisDuration(5400)(5400), '90\u202fmin');
+  // One unit, also for what is short.
+  assert.equal(axisDuration(5400)(210), '3.5\u202fmin');
 });
 
 test('numbers on axes are short and have no trailing zeros', () => {
