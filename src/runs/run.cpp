@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string_view>
@@ -114,6 +115,10 @@ RunData read_run(const fs::path& folder) {
   run.num_train = data.whole("num_train", 1);
   if (fields.find("model") != nullptr) fields.object("model").text("name");
   run.num_epochs = fields.whole("epochs", 1);
+  run.num_full_epochs = run.num_epochs;
+  if (const Fields method = fields.object("method"); method.find("full_epochs") != nullptr) {
+    run.num_full_epochs = method.whole("full_epochs", run.num_epochs);
+  }
   run.seed = fields.seed("seed");
   run.metrics = metrics_from_json(run.config, source);
   run.epochs =
@@ -124,16 +129,28 @@ RunData read_run(const fs::path& folder) {
 RunResult summarize_run(const RunData& run) {
   if (run.epochs.empty()) throw std::invalid_argument("a run without epochs has no result");
   RunResult result{.value = run.epochs.back().value(run.headline()), .processor_seconds = 0.0};
-  double pruned = 0.0;
+  const auto num_train = static_cast<double>(run.num_train);
+  // Epochs that the run leaves out altogether, of those it has come to.
+  const double scale = static_cast<double>(std::max(run.num_full_epochs, run.num_epochs)) /
+                       static_cast<double>(run.num_epochs);
+  const double num_epochs = static_cast<double>(run.epochs.size()) * scale;
+  double pruned = num_train * (num_epochs - static_cast<double>(run.epochs.size()));
+  double share_seconds = 0.0;
+  bool knows_share = true;
   for (const EpochMetrics& epoch : run.epochs) {
     pruned += static_cast<double>(epoch.pruned);
     result.train_seconds += epoch.train_seconds;
     result.prune_seconds += epoch.prune_seconds;
+    result.score_seconds += epoch.score_seconds;
+    knows_share = knows_share && epoch.processor_share.has_value();
+    share_seconds += epoch.processor_share.value_or(0.0) * epoch.train_seconds;
     if (!epoch.processor_seconds) result.processor_seconds = std::nullopt;
     if (result.processor_seconds) *result.processor_seconds += *epoch.processor_seconds;
   }
-  result.pruned_share =
-      pruned / (static_cast<double>(run.num_train) * static_cast<double>(run.epochs.size()));
+  if (knows_share && result.train_seconds > 0.0) {
+    result.processor_share = share_seconds / result.train_seconds;
+  }
+  result.pruned_share = pruned / (num_train * num_epochs);
   return result;
 }
 

@@ -26,6 +26,8 @@ struct RunData {
   std::uint64_t seed = 0;
   std::uint64_t num_train = 0;
   std::uint64_t num_epochs = 0;
+  // Epochs of a run on the full data; more than num_epochs if this one saves by training fewer.
+  std::uint64_t num_full_epochs = 0;
   std::vector<Metric> metrics = {};
   std::vector<EpochMetrics> epochs = {};  // so far, from epoch 0
 
@@ -33,13 +35,20 @@ struct RunData {
   const Metric& headline() const { return headline_of(metrics); }
 };
 
+// A run that got less of the processor than this was disturbed: its times say little.
+inline constexpr double kLeastProcessorShare = 0.9;
+
 // One finished run in a few numbers.
 struct RunResult {
-  double value = 0.0;                                      // of the headline after the last epoch
-  double pruned_share = 0.0;                               // of all epochs
-  double train_seconds = 0.0;                              // without evaluation
-  double prune_seconds = 0.0;                              // of these
+  double value = 0.0;          // of the headline after the last epoch
+  double pruned_share = 0.0;   // of all epochs of a full run
+  double train_seconds = 0.0;  // without evaluation
+  double prune_seconds = 0.0;  // of these
+  double score_seconds = 0.0;  // of train_seconds, before the first epoch
   std::optional<double> processor_seconds = std::nullopt;  // empty if an epoch does not tell
+  std::optional<double> processor_share = std::nullopt;    // empty if it is not known
+
+  bool is_disturbed() const { return processor_share && *processor_share < kLeastProcessorShare; }
 };
 
 // True if the folder has a run in it, finished or not.
