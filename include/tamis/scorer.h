@@ -47,9 +47,15 @@ struct ScorerArray {
 // What a training step must tell a score.
 enum class LossKind {
   mean_loss,         // the mean loss of the batch, or the losses of its samples
+  any_losses,        // the same, but made for the losses: a caller that has both gives these
   sample_losses,     // the loss of every sample of the batch
   output_gradients,  // mean loss or losses, and one norm per sample
 };
+
+// True if a caller that has the losses of all samples gives these, not their mean.
+constexpr bool takes_sample_losses(LossKind kind) {
+  return kind == LossKind::sample_losses || kind == LossKind::any_losses;
+}
 
 // Keeps one score per sample. A scorer changes only the samples of the observed batch; an index
 // that stands twice in a batch is applied once. Not thread-safe; const calls may run side by side.
@@ -63,8 +69,6 @@ class Scorer {
 
   // What an observation must have.
   virtual LossKind needs() const { return LossKind::mean_loss; }
-  // What the score is meant for, and gets from a training loop that has both.
-  virtual LossKind prefers() const { return needs(); }
 
   // Applies one observation. Returns false, and changes nothing, if the scorer cannot use this loss
   // (BLR and a loss that is not positive) or these norms.

@@ -39,6 +39,13 @@ void require_real(const nb::object& array, const char* what) {
       (std::string(what) + " must be a real number, got " + type_of(array)).c_str());
 }
 
+void require_one_dimension(const nb::object& array, const char* what) {
+  const std::size_t dimensions = num_dimensions(array);
+  if (dimensions == 1) return;
+  throw nb::value_error(
+      (std::string(what) + " must have one dimension, got " + std::to_string(dimensions)).c_str());
+}
+
 Buffer convert(const nb::object& array, const char* dtype) {
   return Buffer(nb::module_::import_("numpy").attr("ascontiguousarray")(array, dtype));
 }
@@ -78,10 +85,7 @@ Indices::Indices(nb::handle object) : buffer_(try_direct<SampleIndex>(object)) {
   if (kind != "i" && kind != "u" && num_dimensions(array) == 1 && nb::len(array) != 0) {
     throw nb::type_error(("indices must be whole numbers, got " + type_of(array)).c_str());
   }
-  if (const std::size_t dimensions = num_dimensions(array); dimensions != 1) {
-    throw nb::value_error(
-        ("indices must have one dimension, got " + std::to_string(dimensions)).c_str());
-  }
+  require_one_dimension(array, "indices");
   buffer_ = convert(array, "int64");
 }
 
@@ -109,14 +113,13 @@ Losses::Losses(nb::handle object) {
   }
 }
 
-Norms::Norms(nb::handle object) : buffer_(try_direct<float>(object)) {
+Norms::Norms(nb::handle object) : is_given_(!object.is_none()) {
+  if (!is_given_) return;
+  buffer_ = try_direct<float>(object);
   if (buffer_.holds<float>()) return;
   const nb::object array = as_array(object);
   require_real(array, "a norm");
-  if (const std::size_t dimensions = num_dimensions(array); dimensions != 1) {
-    throw nb::value_error(
-        ("norms must have one dimension, got " + std::to_string(dimensions)).c_str());
-  }
+  require_one_dimension(array, "norms");
   buffer_ = convert(array, "float32");
 }
 

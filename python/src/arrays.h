@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -71,14 +72,17 @@ class Losses {
   Buffer buffer_;
 };
 
-// The norms of one step: one per sample.
+// The norms of one step: one per sample, or None.
 class Norms {
  public:
   // Throws TypeError unless the object holds real numbers, ValueError unless it has one dimension.
   explicit Norms(nb::handle object);
-  std::span<const float> values() const { return buffer_.as<float>(); }
+  std::optional<std::span<const float>> values() const {
+    return is_given_ ? std::optional(buffer_.as<float>()) : std::nullopt;
+  }
 
  private:
+  bool is_given_;
   Buffer buffer_;
 };
 

@@ -11,41 +11,14 @@
 #include <vector>
 
 #include "arrays.h"
+#include "book.h"
 #include "module.h"
 #include "plan_weights.h"
 #include "sample_ids.h"
-#include "tamis/loss_book.h"
 
 namespace tamis::python {
 
 namespace {
-
-class Book : public LossBook {
- public:
-  explicit Book(Pruner& pruner) : LossBook(pruner), pruner_(pruner) {}
-  const EpochPlan& plan() const { return *pruner_.plan(); }
-  Pruner& pruner() { return pruner_; }
-
-  // Before the next epoch starts: batches of the running one may still be under way.
-  void keep_weights() {
-    if (pruner_.plan() != nullptr) past_.emplace(plan());
-  }
-  // The weights of the epoch that the ids are of; null: those of the running plan. Throws
-  // std::invalid_argument if they are not known any more.
-  const PastWeights* past_weights(const BatchIds& ids) const {
-    if (!ids.epoch() || *ids.epoch() == plan().epoch()) return nullptr;
-    if (past_ && past_->epoch() == *ids.epoch()) return &*past_;
-    throw std::invalid_argument(
-        "update: this batch is of epoch " + std::to_string(*ids.epoch()) + ", but epoch " +
-        std::to_string(plan().epoch()) +
-        " is running, and weights are kept for one epoch only; update every batch before the "
-        "second epoch after it, or give plain indices for the weights of the running epoch");
-  }
-
- private:
-  Pruner& pruner_;
-  std::optional<PastWeights> past_;
-};
 
 nb::object update(Book& book, nb::handle loss) {
   const Losses losses(loss);
@@ -83,7 +56,7 @@ double mean_weight_of(const Book& book, const BatchIds& ids) {
 
 // A batch of an epoch that is over is scored, but is none of the running pass.
 template <typename Loss>
-void observe_loss(Book& book, const BatchIds& ids, const Loss& loss) {
+void observe_ids(Book& book, const BatchIds& ids, const Loss& loss) {
   if (book.past_weights(ids) == nullptr) {
     book.LossBook::update(ids.indices(), loss);
   } else {
@@ -96,28 +69,28 @@ nb::object update_samples(Book& book, nb::handle samples, nb::handle loss) {
   const Indices given(samples);
   const BatchIds ids(given.span());
   if (losses.is_mean()) {
-    observe_loss(book, ids, losses.mean());
+    observe_ids(book, ids, losses.mean());
     return nb::float_(mean_weight_of(book, ids));
   }
-  observe_loss(book, ids, losses.values());
+  observe_ids(book, ids, losses.values());
   return weights_of(book, ids);
 }
 
-bool is_uniform(const EpochPlan& plan, const PlannedBatch& batch) {
-  for (std::size_t j = batch.begin; j < batch.end(); ++j) {
-    if (plan.weight(j) != plan.weight(batch.begin)) return false;
-  }
-  return true;
+nb::object to_object(std::vector<double>&& factors) {
+  return factors.empty() ? nb::none() : nb::cast(to_numpy(std::move(factors)));
 }
 
-// Number of the claim, mean weight of its batch, one weight per sample, and whether all are equal.
-nb::tuple claim(Book& book, nb::handle samples) {
+// Number of the claim, mean weight of its batch, and one weight per sample or the rows' factors.
+nb::tuple claim(Book& book, nb::handle samples, bool per_sample) {
   if (samples.is_none()) {
     const Claim claim = book.claim();
     const auto [begin, count] = claim.batch;
-    return nb::make_tuple(claim.number, book.plan().mean_weight(begin, count),
-                          weights_at(book.plan(), begin, count),
-                          is_uniform(book.plan(), claim.batch));
+    const EpochPlan& plan = book.plan();
+    const double mean_weight = plan.mean_weight(begin, count);
+    const auto weight_at = [&](std::size_t k) { return plan.weight(begin + k); };
+    return nb::make_tuple(claim.number, mean_weight,
+                          per_sample ? weights_at(plan, begin, count)
+                                     : to_object(factors_of(count, mean_weight, weight_at)));
   }
   const Indices given(samples);
   const BatchIds ids(given.span());
@@ -129,11 +102,16 @@ nb::tuple claim(Book& book, nb::handle samples) {
   }
   const nb::object weights = weights_of(book, ids);  // refuses wrong ids
   const Claim claim = book.claim(ids.indices());
-  return nb::make_tuple(claim.number, mean_weight_of(book, ids), weights, false);
+  const double mean_weight = mean_weight_of(book, ids);
+  if (per_sample) return nb::make_tuple(claim.number, mean_weight, weights);
+  const Buffer buffer(weights);
+  const auto weight_at = [&](std::size_t k) { return buffer.as<float>()[k]; };
+  return nb::make_tuple(claim.number, mean_weight,
+                        to_object(factors_of(ids.indices().size(), mean_weight, weight_at)));
 }
 
 bool settle(Book& book, std::uint64_t number, double mean_loss, nb::handle norms) {
-  return book.settle({.number = number}, mean_loss, Norms(norms).values());
+  return book.settle(number, mean_loss, Norms(norms).values().value());
 }
 
 nb::dict end_pass(Book& book) {
@@ -192,12 +170,15 @@ void bind_loss_book(nb::module_& module) {
           nb::arg("samples"), "One weight per sample, of the epoch that the ids are of.")
       .def("keep_weights", &Book::keep_weights,
            "Before the next epoch starts: batches of the running one may still be under way.")
-      .def("claim", &claim, nb::arg("samples") = nb::none(),
-           "An update whose observation comes later, with settle(). Returns its number, the mean "
-           "weight of the batch, one weight per sample, and True if all are known to be equal.")
+      .def(
+          "claim", &claim, nb::arg("samples").none(), nb::arg("per_sample"),
+          "An update whose observation comes later, with settle(). Returns its number, the mean "
+          "weight of the batch, and one weight per sample; or, unless per_sample, the weights over "
+          "their mean, None if all are equal.")
       .def("settle", &settle, nb::arg("claim"), nb::arg("mean_loss"), nb::arg("norms"),
            "The mean loss of a claim, and the norms of the gradients of its outputs. Returns False "
            "if the claim is not open any more.")
+      .def("give_up", &Book::give_up, "Observes nothing more, whatever is still to come.")
       .def_prop_ro("num_open_claims", &Book::num_open_claims)
       .def("end_pass", &end_pass, "Ends the pass and says how it went.")
       .def("before_save", &Book::before_save)

@@ -11,7 +11,6 @@
 #include "arrays.h"
 #include "module.h"
 #include "pruner_options.h"
-#include "python_communicator.h"
 #include "tamis/pruner.h"
 
 namespace tamis::python {
@@ -19,20 +18,6 @@ namespace tamis::python {
 namespace {
 
 using ReleaseGil = nb::call_guard<nb::gil_scoped_release>;
-
-void construct(Pruner* self, std::size_t num_samples, std::uint64_t num_epochs,
-               const std::string& policy, const Numbers& policy_options,
-               const std::optional<std::string>& score, const Numbers& score_options,
-               std::optional<double> delta, std::uint64_t seed, std::size_t homogeneous_batch_size,
-               double min_per_class, nb::handle labels, std::optional<double> target_prune,
-               const std::string& layout, const std::string& remainder, nb::object communicator) {
-  const PrunerOptions options = make_options(
-      num_samples, num_epochs, policy, policy_options, score, score_options, delta, seed,
-      homogeneous_batch_size, min_per_class, labels, target_prune, layout, remainder);
-  auto ranks = make_communicator(std::move(communicator));
-  const nb::gil_scoped_release release;
-  new (self) Pruner(options, std::move(ranks));
-}
 
 void check_count(const char* what, std::size_t count, std::span<const float> values) {
   if (values.size() == count) return;
@@ -43,24 +28,19 @@ void check_count(const char* what, std::size_t count, std::span<const float> val
 bool observe(Pruner& pruner, std::size_t begin, std::size_t count, nb::handle loss,
              nb::handle norm) {
   const Losses losses(loss);
-  if (!losses.is_mean()) check_count("losses", count, losses.values());
-  if (norm.is_none()) {
-    return losses.is_mean() ? pruner.observe(begin, count, losses.mean())
-                            : pruner.observe(begin, losses.values());
-  }
   const Norms norms(norm);
-  check_count("norms", count, norms.values());
-  return losses.is_mean() ? pruner.observe(begin, losses.mean(), norms.values())
-                          : pruner.observe(begin, losses.values(), norms.values());
+  if (norms.values()) check_count("norms", count, *norms.values());
+  if (!losses.is_mean()) {
+    check_count("losses", count, losses.values());
+    return pruner.observe(begin, losses.values(), norms.values());
+  }
+  return norms.values() ? pruner.observe(begin, losses.mean(), *norms.values())
+                        : pruner.observe(begin, count, losses.mean());
 }
 
 bool observe_samples(Pruner& pruner, nb::handle samples, nb::handle loss, nb::handle norm) {
   const Losses losses(loss);
   const Indices indices(samples);
-  if (norm.is_none()) {
-    return losses.is_mean() ? pruner.observe(indices.span(), losses.mean())
-                            : pruner.observe(indices.span(), losses.values());
-  }
   const Norms norms(norm);
   return losses.is_mean() ? pruner.observe(indices.span(), losses.mean(), norms.values())
                           : pruner.observe(indices.span(), losses.values(), norms.values());
@@ -69,6 +49,7 @@ bool observe_samples(Pruner& pruner, nb::handle samples, nb::handle loss, nb::ha
 const char* needs(const Pruner& pruner) {
   switch (pruner.scorer().needs()) {
     case LossKind::mean_loss:
+    case LossKind::any_losses:
       return "mean-loss";
     case LossKind::sample_losses:
       return "sample-losses";
@@ -246,7 +227,7 @@ void bind_pruner(nb::module_& module) {
            nb::arg("delta") = nb::none(), nb::arg("seed") = 0,
            nb::arg("homogeneous_batch_size") = 0, nb::arg("min_per_class") = 0.0,
            nb::arg("labels") = nb::none(), nb::arg("target_prune") = nb::none(),
-           nb::arg("layout") = "automatic", nb::arg("remainder") = "pad",
+           nb::arg("layout") = "automatic", nb::arg("remainder") = "pad", nb::arg("threads") = 1,
            nb::arg("communicator") = nb::none())
       .def_prop_ro(
           "options", [](const Pruner& self) { return options_as_dict(self.options()); },

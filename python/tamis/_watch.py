@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from . import _losses, _outputs
-from ._watched_step import Rule, Step
+from ._watched_step import Rule, Step, current_task
 
 if TYPE_CHECKING:
     from ._run import Run
@@ -43,13 +43,16 @@ class Watcher:
     def __init__(self, run: Run) -> None:
         self._run_reference = weakref.ref(run)  # a model must not keep the run alive
         self._pending = Step(self)
-        self._open: weakref.WeakSet[Step] = weakref.WeakSet()
+        # Gone with its graph, without which no backward pass comes.
+        self._open: list[weakref.ref[Step]] = []
         self._waiting: deque[tuple[Step, _losses.DelayedLoss]] = deque()
         self._unreached: Step | None = None  # its backward pass came and may come again
         self._skipped: str | None = None  # why the hook of a module did nothing
         self._names: dict[int, str] = {}  # watched modules
         self._is_called = False  # watch(outputs) was used
+        self._is_reached = False  # a backward pass reached the only output of a watched module
         self._needs = run.pruner.needs
+        self._needs_gradients = self._needs == "output-gradients"
         self.exact_weights = True
         self.required = True
         # Not at import: it loads the compiler. Compiled code breaks here.
@@ -68,7 +71,12 @@ class Watcher:
     @property
     def is_waiting(self) -> bool:
         """True if a backward pass may still come for an update."""
-        return any(not step.is_settled for step in self._open)
+        self._forget_settled()
+        return bool(self._open)
+
+    def _forget_settled(self) -> None:
+        found = [(reference, reference()) for reference in self._open]
+        self._open = [ref for ref, step in found if step is not None and not step.is_settled]
 
     # The forward pass.
 
@@ -82,11 +90,12 @@ class Watcher:
             rule = replace(rule, reads=False)
         handles.append(module.register_forward_hook(Hook(self, rule).after))
         self._names[handles[0].id] = rule.name
+        self._is_reached = False
         return WatchHandle(self._names, handles)
 
     def _watch_outputs(self, rule: Rule, outputs: Any) -> Any:
         self._is_called = True
-        if not torch.is_grad_enabled() or _is_in_backward():
+        if not torch.is_grad_enabled() or current_task() != -1:
             return outputs
         return self._hand_on(rule, outputs)
 
@@ -98,7 +107,7 @@ class Watcher:
             self._skipped = f"{rule.name} was in evaluation mode; call train() on it"
         elif not torch.is_grad_enabled():
             self._skipped = f"{rule.name} ran without gradients"
-        elif _is_in_backward():
+        elif current_task() != -1:
             self._skipped = (
                 f"{rule.name} ran inside the backward pass only, as reentrant activation "
                 "checkpointing does; watch a module outside, or use_reentrant=False"
@@ -128,16 +137,20 @@ class Watcher:
 
     def takes(self, loss: Any) -> bool:
         """False if the score is made of one loss per sample, whose weights are exact anyway."""
-        if self._needs == "output-gradients":
+        if self._needs_gradients:
             return True
         return self.is_active and (self._needs == "mean-loss" or np.ndim(loss) == 0)
 
     def claim(self, loss: Any, ids: Any, is_traced: bool) -> Any:
         """The update of a batch; returns its mean weight, or one weight per sample."""
+        if self._waiting:
+            self.settle_waiting(wait=False)
         step, self._pending = self._pending, Step(self)
         skipped, self._skipped = self._skipped, None
-        book = self._run.book
-        self._raise_if_unreached()
+        run = self._run
+        book = run.book
+        if self._unreached is not None:
+            self._raise_if_unreached()
         self._check(step, loss, skipped, is_traced)
         count = len(ids) if ids is not None else book.next_batch()[1]
         if step.sizes:
@@ -148,24 +161,52 @@ class Watcher:
                 f"update: the batch has {count} samples, so there must be as many losses, got "
                 f"{len(loss)}"
             )
-        number, mean_weight, weights, is_uniform = book.claim(ids)
-        factors = divisors = None
-        if not is_uniform and is_mean and self.exact_weights and step.sizes:
-            factors = torch.from_numpy(np.divide(weights, mean_weight, dtype=np.float64))
-        if not is_uniform and not is_mean:
+        number, mean_weight, weights = book.claim(ids, not is_mean)
+        step.book, step.claim, step.count = book, number, count
+        if not is_mean:
             # update() puts the weights on the losses, so the gradients have them.
-            divisors = torch.from_numpy(weights.copy()).to(loss.device, non_blocking=True)
-        step.bind(book, number, count, factors, divisors)
-        value = loss.detach() if is_mean else loss.detach().mean()
-        is_late = self._run.is_delayed or not loss.is_cpu
+            step.divisors = torch.from_numpy(weights.copy()).to(loss.device, non_blocking=True)
+        elif self.exact_weights and step.sizes:
+            step.factors = weights
+        value = loss if is_mean else loss.detach().mean()
+        is_late = run.is_delayed or not loss.is_cpu
         step.loss = _losses.DelayedLoss(value) if is_late else value.item()
         if not step.sizes:
             self.settle(step, torch.ones(count, device=loss.device))
         else:
-            self._open.add(step)
-            if loss.requires_grad:
-                loss.register_hook(step.finish_later)
+            self._note_open(step)
+            self._expect(step, loss)
         return mean_weight if is_mean else weights
+
+    def claim_quick(self, loss: Tensor) -> float:
+        """claim() of a mean loss on the CPU, by delivery or in order.
+
+        Where a backward pass has reached the only output of a watched module before, it takes no
+        hook on the loss: one that does not is found when the pass over the data ends, as missed.
+        """
+        step, run = self._pending, self._run
+        is_quick = self._is_reached and self._unreached is None and not self._waiting
+        rows = step.rows if is_quick and not step.is_spent and loss.is_cpu else None
+        if rows is not None and not run.is_delayed:
+            weight = rows.claim(run.book, loss.item(), self.exact_weights)
+            if weight is not None:
+                self._pending, self._skipped = Step(self), None
+                self._note_open(step)
+                return weight
+        claimed: float = self.claim(loss, None, is_traced=False)
+        return claimed
+
+    def _note_open(self, step: Step) -> None:
+        if len(self._open) > 16:
+            self._forget_settled()
+        self._open.append(weakref.ref(step))
+
+    def _expect(self, step: Step, loss: Tensor) -> None:
+        """The end of a backward pass through the loss says whether it reached the outputs."""
+        if loss.grad_fn is not None:
+            loss.grad_fn.register_prehook(step.finish_later)
+        elif loss.requires_grad:
+            loss.register_hook(step.finish_later)  # type: ignore[no-untyped-call]
 
     def _check(self, step: Step, loss: Any, skipped: str | None, is_traced: bool) -> None:
         if not step.sizes and self.required and not self.is_active:
@@ -201,7 +242,7 @@ class Watcher:
     def settle(self, step: Step, norms: Tensor) -> None:
         """One norm per sample: observed now, or once they have arrived from the device."""
         step.is_settled = True
-        self._open.discard(step)
+        self._is_reached = self._is_reached or (self.required and step.rows is not None)
         if self._unreached is step:
             self._unreached = None
         if isinstance(step.loss, _losses.DelayedLoss):
@@ -218,8 +259,7 @@ class Watcher:
             self._observe(step, step.loss.get(), norms.get())
 
     def _observe(self, step: Step, loss: float, norms: Any) -> None:
-        # A book that was given up has forgotten its claims.
-        if step.book is self._run.book and step.claim is not None:
+        if step.book is not None and step.claim is not None:
             step.book.settle(step.claim, loss, norms)
 
     def miss(self, step: Step, is_final: bool) -> None:
@@ -235,7 +275,7 @@ class Watcher:
         step, self._unreached = self._unreached, None
         if step is None or step.is_settled:
             return
-        step.is_settled = True  # its claim stays open: missed
+        step.is_settled = True  # its claim stays open in the book: missed
         names = ", ".join(sorted({rule.name for rule, _ in step.sizes}))
         raise RuntimeError(
             "watch: the backward pass of this loss did not reach the watched outputs of "
@@ -254,17 +294,14 @@ class Hook:
     def __reduce__(self) -> Any:
         return Hook, (None, self._rule)
 
-    def _call(self, module: torch.nn.Module, values: Any) -> Any:
-        if self._watcher is None or self._uncompiled is None:
-            return values
-        call = self._uncompiled if torch.compiler.is_compiling() else self._watcher.watch_call
-        return call(module, self._rule, values)
-
     def after(self, module: torch.nn.Module, args: Any, output: Any) -> Any:
-        return self._call(module, output)
+        if self._watcher is None or self._uncompiled is None:
+            return output
+        call = self._uncompiled if torch.compiler.is_compiling() else self._watcher.watch_call
+        return call(module, self._rule, output)
 
     def before(self, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
-        return self._call(module, (args, kwargs))
+        return self.after(module, None, (args, kwargs))
 
 
 class WatchHandle:
@@ -288,10 +325,6 @@ class WatchHandle:
 def _uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
     made: Callable[..., Any] = torch.compiler.disable(function)  # type: ignore[no-untyped-call]
     return made
-
-
-def _is_in_backward() -> bool:
-    return bool(torch._C._current_graph_task_id() != -1)
 
 
 def _describe(outputs: Any) -> str:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import weakref
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function, Variable
 
+from ._core import WatchedRows
+
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ._core import LossBook
 
 _HALF = (torch.float16, torch.bfloat16)
+_keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
+current_task = torch._C._current_graph_task_id  # -1 outside of backward passes
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +41,11 @@ class Rule:
     per_token: bool = False
     reads: bool = True
     weighs: bool = True
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """The norms of the first dimension's rows are read here, and the weights put on them."""
+        return self.batch_dim == 0 and not self.per_token and self.reads and self.weighs
 
     def num_rows(self, tensor: Tensor) -> int:
         return tensor.shape[self.batch_dim] if self.batch_dim < tensor.ndim else 0
@@ -56,12 +68,12 @@ class Rule:
         norms: Tensor = torch.linalg.vector_norm(vectors, dim=-1, dtype=kind)
         return norms.flatten(1).sum(1) if self.per_token else norms
 
-    def weigh(self, gradient: Tensor, factors: Tensor) -> Tensor:
+    def weigh(self, gradient: Tensor, factors: NDArray[np.float64]) -> Tensor:
         shape = [1] * gradient.ndim
         shape[self.batch_dim] = -1
         # Half precision would round the factors.
         kind = torch.float32 if gradient.dtype in _HALF else gradient.dtype
-        rows = factors.to(gradient.device, kind, non_blocking=True).view(shape)
+        rows = torch.from_numpy(factors).to(gradient.device, kind, non_blocking=True).view(shape)
         return (gradient * rows).to(gradient.dtype)
 
 
@@ -80,29 +92,36 @@ class Step:
         book, claim: Where the update stands, from update() on.
         count: Samples of its batch.
         loss: Its mean loss, or a DelayedLoss on its way from the device.
+        factors: What the weights put on the rows; None: nothing.
+        divisors: Weights that the losses, and so the gradients, have already.
         is_spent: A backward pass that gave up the graph came before update().
         is_settled: The norms have been observed, or nobody needs them.
     """
 
+    # What a step begins with stands here: a batch makes one.
+    book: LossBook | None = None
+    claim: int | None = None
+    count = 0
+    loss: Any = None
+    is_spent = is_settled = False
+    _num_watched = 0
+    _rows: weakref.ref[WatchedRows] | None = None
+    factors: NDArray[np.float64] | None = None
+    divisors: Tensor | None = None
+    _norms: Tensor | None = None
+    _task = -1
+    _keeps_graph = False
+
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
         self.sizes: dict[tuple[Rule, int], tuple[int, ...]] = {}
-        self.book: LossBook | None = None
-        self.claim: int | None = None
-        self.count = 0
-        self.loss: Any = None
-        self.is_spent = self.is_settled = False
         self._here: list[weakref.ref[Tensor]] = []
-        self._factors: Tensor | None = None
-        self._divisors: Tensor | None = None
-        self._norms: Tensor | None = None
-        self._task = -1
-        self._keeps_graph = False
 
     def watch(self, rule: Rule, tensors: list[Tensor]) -> tuple[Tensor, ...]:
         rule.check(tensors)
         for tensor in tensors:
-            self.sizes[rule, rule.num_rows(tensor)] = tuple(tensor.shape)
+            self.sizes[rule, rule.num_rows(tensor)] = tensor.shape
+        self._num_watched += len(tensors)
         handed_on: tuple[Tensor, ...] = _Identity.apply(  # type: ignore[no-untyped-call]
             self, rule, *tensors
         )
@@ -112,17 +131,43 @@ class Step:
         """Watches a tensor without a node: right for the only output of a module."""
         if self.holds(tensor):
             return
-        rule.check([tensor])
-        self.sizes[rule, rule.num_rows(tensor)] = tuple(tensor.shape)
+        if rule.per_token:
+            rule.check([tensor])
+        num_rows = rule.num_rows(tensor)
+        self.sizes[rule, num_rows] = tensor.shape
+        self._num_watched += 1
         self._here.append(weakref.ref(tensor))
-        tensor.register_hook(partial(self._receive_here, rule))  # type: ignore[no-untyped-call]
+        node = tensor.grad_fn
+        if node is None:  # a parameter
+            tensor.register_hook(partial(self._receive_one, rule))  # type: ignore[no-untyped-call]
+            return
+        place = tensor.output_nr
+        hook: Any = partial(self._receive_here, rule, place)
+        if rule.is_plain:
+            hook = WatchedRows(self, hook, place, num_rows)
+            self._rows = weakref.ref(hook)  # it has the step, and lives as long as the graph
+        node.register_prehook(hook)
 
     def holds(self, tensor: Tensor) -> bool:
         """True if the tensor is watched already, as the output of a module inside."""
-        is_here = any(found() is tensor for found in self._here)
-        return is_here or getattr(tensor.grad_fn, "step", None) is self
+        for found in self._here:
+            if found() is tensor:
+                return True
+        return getattr(tensor.grad_fn, "step", None) is self
 
-    def _receive_here(self, rule: Rule, gradient: Tensor) -> Tensor | None:
+    @property
+    def rows(self) -> WatchedRows | None:
+        """If nothing is watched but the only output of a module."""
+        return self._rows() if self._rows is not None and self._num_watched == 1 else None
+
+    def _receive_here(self, rule: Rule, place: int, gradients: tuple[Any, ...]) -> Any:
+        """Of the outputs of a node, the one that is watched."""
+        gradient = gradients[place]
+        if gradient is None:
+            return None
+        return (*gradients[:place], self._receive_one(rule, gradient), *gradients[place + 1 :])
+
+    def _receive_one(self, rule: Rule, gradient: Tensor) -> Tensor | None:
         return self.receive(rule, (gradient,))[0]
 
     def check_rows(self, count: int) -> None:
@@ -131,13 +176,7 @@ class Step:
             if num_rows == count:
                 return
         (rule, _), shape = next(iter(self.sizes.items()))
-        raise _wrong_rows(rule, shape, count)
-
-    def bind(
-        self, book: LossBook, claim: int, count: int, factors: Tensor | None, divisors: Any
-    ) -> None:
-        self.book, self.claim, self.count = book, claim, count
-        self._factors, self._divisors = factors, divisors
+        raise _wrong_rows(rule, tuple(shape), count)
 
     def receive(self, rule: Rule, gradients: tuple[Tensor | None, ...]) -> list[Tensor | None]:
         """The gradients of one forward pass; returns those to go on with."""
@@ -150,18 +189,18 @@ class Step:
     def _receive(self, rule: Rule, gradient: Tensor) -> Tensor:
         if rule.num_rows(gradient) != self.count:
             raise _wrong_rows(rule, tuple(gradient.shape), self.count)
-        factors = self._factors
+        factors = self.factors
         if rule.reads and not self.is_settled:
             norms = rule.norms(gradient.detach())
             if factors is not None and not rule.weighs:  # the module's output has them
-                norms = norms / factors.to(norms)
+                norms = norms / torch.from_numpy(factors).to(norms)
             before = self._norms
             self._norms = norms if before is None else before.hypot(norms.to(before))
         return rule.weigh(gradient, factors) if rule.weighs and factors is not None else gradient
 
-    def finish_later(self, _: Tensor | None = None) -> None:
+    def finish_later(self, _: Any = None) -> None:
         """Settles when the running backward pass is over; also the hook on the loss."""
-        task = torch._C._current_graph_task_id()
+        task = current_task()
         if not self.is_settled and task != self._task:
             self._task, self._keeps_graph = task, _keeps_graph()
             Variable._execution_engine.queue_callback(self._finish)
@@ -172,7 +211,7 @@ class Step:
         if self._norms is None:
             self._receiver.miss(self, is_final=not self._keeps_graph)
             return
-        norms = self._norms if self._divisors is None else self._norms / self._divisors
+        norms = self._norms if self.divisors is None else self._norms / self.divisors
         self._norms = None
         self._receiver.settle(self, norms.to(torch.float32))
 
@@ -184,10 +223,6 @@ def _wrong_rows(rule: Rule, shape: tuple[int, ...], count: int) -> ValueError:
         "dimension does, give batch_dim=; where rows are packed or flattened, watch a layer that "
         "still has one row per sample, such as the last hidden state"
     )
-
-
-def _keeps_graph() -> bool:
-    return bool(torch._C._autograd._get_current_graph_task_keep_graph())
 
 
 class _Identity(Function):

@@ -1,15 +1,13 @@
 """Every test leaves the global random state as it found it; a test that does not is wrong."""
 
-import random
-import warnings
 from dataclasses import fields
 
 import pytest
 
 try:
-    import numpy as np
     import tamis
     import torch
+    from fixtures import missed_updates_are_errors, seeded  # noqa: F401
     from tamis import Options
 except ImportError as error:
     cure = "run `make build`, then `.venv/bin/python -m pytest`, or `pip install '.[test]'` without a folder build/"
@@ -26,21 +24,6 @@ def single_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    random.seed(0)
-    np.random.seed(0)
-    torch.manual_seed(0)
-
-
-@pytest.fixture(autouse=True)
-def missed_updates_are_errors():
-    """Only tests about missed updates may see the warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", tamis.MissedUpdateWarning)
-        yield
 
 
 @pytest.fixture

@@ -178,3 +178,29 @@ def test_a_policy_without_weights_leaves_the_gradient_alone():
         handler.update(model.losses(model(inputs), labels).mean()).backward()
         twin.losses(twin(inputs), labels).mean().backward()
         assert torch.equal(gradient_of(model), gradient_of(twin))
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE))
+def test_rows_read_in_memory_give_what_torch_gives(dtype):
+    """A module's only output is read where it is, outputs in the loop by operations of torch."""
+    found = []
+    for in_memory in (True, False):
+        torch.manual_seed(0)
+        model = Classifier().to(dtype)
+        handler = tamis.prune(IndexDataset(200), "ogs-infobatch", epochs=4)
+        if in_memory:
+            handler.watch(model)
+        loader, gradients = handler.loader(SIZE), []
+        for _ in range(3):
+            for ids, _ in loader:
+                inputs, labels = inputs_of(ids, dtype)
+                outputs = model(inputs)
+                if not in_memory:
+                    outputs = handler.watch(outputs)
+                handler.update(model.losses(outputs, labels).mean()).backward()
+                gradients.append(gradient_of(model))
+        assert len(np.unique(handler.weights)) > 1
+        found.append((handler.scores, torch.cat(gradients)))
+    (scores, gradients), (expected_scores, expected_gradients) = found
+    np.testing.assert_allclose(scores, expected_scores, rtol=1e-6)
+    assert error_of(gradients, expected_gradients) < TOLERANCE[dtype]

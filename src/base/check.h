@@ -28,4 +28,18 @@ void require(bool holds, std::string_view who, std::string_view what, std::strin
   }
 }
 
+// The entry of that name. Throws std::invalid_argument "<what> must be one of ..., got <name>";
+// `more` are names that are known besides.
+template <typename Entries>
+const auto& find_named(const Entries& all, std::string_view what, std::string_view name,
+                       std::string_view more = "") {
+  std::string known;
+  for (const auto& entry : all) {
+    if (entry.name == name) return entry;
+    known += concat(known.empty() ? "" : ", ", entry.name);
+  }
+  throw std::invalid_argument(
+      concat(what, " must be one of ", known, more.empty() ? "" : ", ", more, ", got ", name));
+}
+
 }  // namespace tamis::detail

@@ -140,7 +140,7 @@ void Handler::observe_later(const torch::Tensor& loss, std::vector<float> weight
   const bool is_exact = is_scalar && state_->watcher().exact_weights();
   watch.bind(weights.size(), is_exact ? weights : std::vector<float>());
   // The graph does not keep the handler alive, nor the handler the graph.
-  watch.on_finish(loss, [weak = std::weak_ptr(state_), booked = claim(),
+  watch.on_finish(loss, [weak = std::weak_ptr(state_), claimed = claim(),
                          mean = loss.detach().mean().item<double>(), weights = std::move(weights),
                          is_scalar](const OutputWatch::Backward& backward) {
     const auto state = weak.lock();
@@ -152,7 +152,7 @@ void Handler::observe_later(const torch::Tensor& loss, std::vector<float> weight
     std::vector<float> norms(backward.norms.begin(), backward.norms.end());
     // The gradient of losses that were weighted one by one has their weights.
     for (std::size_t k = 0; k < norms.size() && !is_scalar; ++k) norms[k] /= weights[k];
-    state->book().settle(booked, mean, norms);
+    state->book().settle(claimed, mean, norms);
   });
 }
 

@@ -14,7 +14,7 @@ HandlerState::HandlerState(Pruner pruner)
 bool HandlerState::is_watched(const torch::Tensor& loss) const {
   const LossKind needed = pruner_.scorer().needs();
   if (needed == LossKind::output_gradients) return true;
-  return watcher_.is_active() && (needed == LossKind::mean_loss || loss.dim() == 0);
+  return watcher_.is_active() && (needed != LossKind::sample_losses || loss.dim() == 0);
 }
 
 bool HandlerState::is_over() const {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/gradient_rows.h"
 
 namespace tamis::libtorch {
 
@@ -48,6 +49,45 @@ torch::Tensor weigh(const torch::Tensor& gradient, const torch::Tensor& factors)
   return (gradient * factors.to(gradient.device(), type).view(shape)).to(gradient.scalar_type());
 }
 
+// Rows that can be read where they are. Not those of which a second derivative is wanted.
+bool is_plain_memory(const torch::Tensor& gradient) {
+  const auto type = gradient.scalar_type();
+  return (type == torch::kFloat || type == torch::kDouble) && gradient.is_cpu() &&
+         gradient.is_contiguous() && !gradient.requires_grad() && gradient.numel() > 0;
+}
+
+struct Rows {
+  torch::Tensor norms;
+  torch::Tensor weighted;
+};
+
+// Both in one walk over the memory; `factors` may be undefined.
+template <typename T>
+Rows read_memory(const torch::Tensor& gradient, const torch::Tensor& factors) {
+  const auto num_rows = static_cast<std::size_t>(gradient.size(0));
+  const std::size_t num_columns = static_cast<std::size_t>(gradient.numel()) / num_rows;
+  Rows rows{.norms = torch::empty({gradient.size(0)}, torch::kFloat), .weighted = gradient};
+  const std::span norms(rows.norms.mutable_data_ptr<float>(), num_rows);
+  const T* const from = gradient.const_data_ptr<T>();
+  if (!factors.defined()) {
+    tamis::detail::norms_of_rows(from, num_columns, norms);
+  } else {
+    rows.weighted = torch::empty_like(gradient);
+    tamis::detail::weigh_rows(from, num_columns, {factors.const_data_ptr<double>(), num_rows},
+                              rows.weighted.mutable_data_ptr<T>(), norms);
+  }
+  return rows;
+}
+
+Rows read(const torch::Tensor& gradient, const torch::Tensor& factors) {
+  if (is_plain_memory(gradient)) {
+    return gradient.scalar_type() == torch::kFloat ? read_memory<float>(gradient, factors)
+                                                   : read_memory<double>(gradient, factors);
+  }
+  return {.norms = norms_of(gradient.detach()),
+          .weighted = factors.defined() ? weigh(gradient, factors) : gradient};
+}
+
 std::string to_text(c10::IntArrayRef sizes) {
   std::ostringstream text;
   text << sizes;
@@ -83,12 +123,10 @@ struct OutputWatch::State : std::enable_shared_from_this<State> {
     }
     if (gradient.size(0) != static_cast<std::int64_t>(count)) fail_rows(gradient.sizes(), count);
     finish_later();
-    if (!is_finished) {
-      const torch::NoGradGuard no_grad;
-      const torch::Tensor found = norms_of(gradient);
-      norms = norms.defined() ? norms.hypot(found.to(norms)) : found;
-    }
-    return factors.defined() ? weigh(gradient, factors) : gradient;
+    if (is_finished) return factors.defined() ? weigh(gradient, factors) : gradient;
+    const auto [found, weighted] = read(gradient, factors);
+    norms = norms.defined() ? norms.hypot(found.to(norms)) : found;
+    return weighted;
   }
 
   void finish_later() {

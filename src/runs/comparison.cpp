@@ -18,8 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCompareFormat = "tamis-compare";
-constexpr std::uint64_t kCompareFormatVersion = 1;
+// Version 1 need not have a checksum.
+constexpr SealedFormat kCompareFormat = {
+    .name = "tamis-compare",
+    .newest = 2,
+    .first_sealed = 2,
+    .cure = "whoever changed it removes the member \"crc32c\" and sets format_version to 1"};
 
 std::string folder_name(const std::string& method, std::uint64_t seed) {
   return fmt::format("{}-seed{}", method, seed);
@@ -32,8 +36,12 @@ Json to_json(const ComparisonPlan& plan) {
     names.push_back(method.name);
     if (!method.settings.is_null()) pruning[method.name] = method.settings;
   }
-  return {{"format", kCompareFormat},   {"format_version", kCompareFormatVersion}, {"methods", names},
-          {"seeds", plan.seeds}, {"baseline", plan.baseline},        {"config", plan.shared},
+  return {{"format", kCompareFormat.name},
+          {"format_version", kCompareFormat.newest},
+          {"methods", names},
+          {"seeds", plan.seeds},
+          {"baseline", plan.baseline},
+          {"config", plan.shared},
           {"pruning", pruning}};
 }
 
@@ -152,8 +160,7 @@ void validate(const ComparisonPlan& plan) {
 
 ComparisonPlan read_plan(const fs::path& folder) {
   const std::string source = (folder / kCompareFile).native();
-  const Json document = read_sealed_json(source);
-  require_format(document, kCompareFormat, kCompareFormatVersion, source);
+  const Json document = read_sealed_json(source, kCompareFormat).json;
   const Fields fields(document, source);
   ComparisonPlan plan{.baseline = fields.text("baseline")};
   if (fields.find("config") != nullptr) plan.shared = fields.object("config").json();

@@ -15,12 +15,12 @@
 namespace tamis::runs {
 
 inline constexpr const char* kRunFormat = "tamis-run";
-// Version 1 had the accuracy wired in; it still reads.
-inline constexpr std::uint64_t kRunVersion = 2;
+// Version 1 had the accuracy wired in, version 2 need not have checksums; both still read.
+inline constexpr std::uint64_t kRunVersion = 3;
 
 struct RunData {
   std::filesystem::path folder;
-  Json config;  // all of config.json, in the form of version 2
+  Json config;  // all of config.json, in the form of version 3
   std::string name;
   std::string method;
   std::uint64_t seed = 0;
@@ -45,7 +45,7 @@ struct RunResult {
 // True if the folder has a run in it, finished or not.
 bool is_run(const std::filesystem::path& folder);
 
-// config.json in the form of version 2. Throws std::runtime_error with the file if it breaks the
+// config.json in the form of version 3. Throws std::runtime_error with the file if it breaks the
 // format.
 Json read_config(const std::filesystem::path& folder);
 

@@ -1,13 +1,15 @@
 """Every test proves cells of the matrix; a whole session compares them with the documentation."""
 
-import random
-import warnings
+import pathlib
+import sys
 
 import matrix
-import numpy as np
 import pytest
-import tamis
 import torch
+
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "python" / "tests"))
+
+from fixtures import missed_updates_are_errors, seeded  # noqa: E402, F401
 
 
 def pytest_addoption(parser):
@@ -38,17 +40,3 @@ def pytest_collection_finish(session):
 @pytest.fixture(autouse=True)
 def single_thread():
     torch.set_num_threads(1)
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    random.seed(0)
-    np.random.seed(0)
-    torch.manual_seed(0)
-
-
-@pytest.fixture(autouse=True)
-def missed_updates_are_errors():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", tamis.MissedUpdateWarning)
-        yield

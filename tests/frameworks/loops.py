@@ -48,6 +48,23 @@ class Situation:
         self.validate, self.save = validate, save
 
 
+class Loop:
+    """Trains over self.loader as a situation wants it; `step` does the work of one batch."""
+
+    def train(self):
+        for epoch in range(self.handler.next_epoch, EPOCHS):
+            self.handler.set_epoch(epoch)
+            steps = self.handler.steps_left
+            for number, batch in enumerate(self.loader, 1):
+                if not (self.situation.skip_last and number == steps):
+                    self.step(epoch, batch, number, steps)
+                if self.situation.save:
+                    self.situation.save(self)
+                if number == self.situation.stop.get(epoch):
+                    break
+        return self
+
+
 def reported(name):
     """A batch without update is reported, as it should be; nothing else is."""
     if name == "last skipped":

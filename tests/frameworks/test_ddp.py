@@ -5,7 +5,7 @@ import contextlib
 import pytest
 import torch
 import torch.distributed as dist
-from loops import SITUATIONS, Situation, check_labels, cross_entropy, expectations, parts, validate
+from loops import SITUATIONS, Loop, Situation, check_labels, cross_entropy, expectations, parts, validate
 from matrix import cell
 from ranks import in_turn, run_ranks
 from torch.nn.parallel import DistributedDataParallel
@@ -14,7 +14,7 @@ from truth import BATCH, EPOCHS, Log, indices_in, judge, make_classifier, make_h
 NAME = "torchrun DDP"
 
 
-class Run:
+class Run(Loop):
     def __init__(self, situation, num_workers=0, as_dict=False):
         self.situation = situation
         self.handler = make_handler(as_dict)
@@ -32,19 +32,6 @@ class Run:
     def load_state_dict(self, state):
         self.model.load_state_dict(state["model"])
         self.handler.load_state_dict(state["handler"])
-
-    def train(self):
-        for epoch in range(self.handler.next_epoch, EPOCHS):
-            self.handler.set_epoch(epoch)
-            steps = self.handler.steps_left
-            for number, batch in enumerate(self.loader, 1):
-                if not (self.situation.skip_last and number == steps):
-                    self.step(epoch, batch, number, steps)
-                if self.situation.save:
-                    self.situation.save(self)
-                if number == self.situation.stop.get(epoch):
-                    break
-        return self
 
     def step(self, epoch, batch, number, steps):
         x, labels = parts(batch)

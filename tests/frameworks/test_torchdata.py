@@ -3,17 +3,17 @@
 import pytest
 import torch
 import torch.distributed as dist
-from loops import SITUATIONS, Situation, check_labels, cross_entropy, expectations, parts, reported, validate
+from loops import SITUATIONS, Loop, Situation, check_labels, cross_entropy, expectations, parts, reported, validate
 from matrix import cell
 from ranks import in_turn, run_ranks
-from truth import BATCH, EPOCHS, Log, indices_in, judge, make_classifier, make_handler
+from truth import BATCH, Log, indices_in, judge, make_classifier, make_handler
 
 from tamis.integrations.torchdata import stateful_loader
 
 NAME = "StatefulDataLoader"
 
 
-class Run:
+class Run(Loop):
     def __init__(self, situation, as_dict=False, **options):
         self.situation = situation
         self.handler = make_handler(as_dict)
@@ -21,19 +21,6 @@ class Run:
         self.model = make_classifier()
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
         self.log = Log()
-
-    def train(self):
-        for epoch in range(self.handler.next_epoch, EPOCHS):
-            self.handler.set_epoch(epoch)
-            steps = self.handler.steps_left
-            for number, batch in enumerate(self.loader, 1):
-                if not (self.situation.skip_last and number == steps):
-                    self.step(epoch, batch, number, steps)
-                if self.situation.save:
-                    self.situation.save(self)
-                if number == self.situation.stop.get(epoch):
-                    break
-        return self
 
     def step(self, epoch, batch, number, steps):
         x, labels = parts(batch)

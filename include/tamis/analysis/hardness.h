@@ -29,7 +29,6 @@ class HardnessRanking {
   // The scores of all samples now, NaN where there is none: that sample stays as it was. Throws
   // std::invalid_argument for another number of scores. O(n log n).
   void add(std::span<const float> scores);
-  std::size_t num_snapshots() const { return num_snapshots_; }
   // Samples with a score in some snapshot.
   std::size_t num_scored() const;
 
@@ -47,7 +46,6 @@ class HardnessRanking {
   };
 
   std::vector<Entry> entries_;
-  std::size_t num_snapshots_ = 0;
 };
 
 }  // namespace tamis::analysis

@@ -10,11 +10,6 @@
 
 namespace tamis::analysis {
 
-// Variance of `signal` over variance of `noise`, each about its own mean. Infinite if only the
-// noise is constant; NaN if both are or if there are fewer than 2 values. Throws
-// std::invalid_argument if the lengths differ.
-double signal_to_noise(std::span<const double> signal, std::span<const double> noise);
-
 // Two ratios for one alpha; 1 means as much signal as noise. Both are power ratios, not decibels.
 struct SignalToNoise {
   double alpha = 0.0;
@@ -43,8 +38,8 @@ class SignalToNoiseCurve {
 
   // Without a filter, which is alpha = 0.
   SignalToNoise before() const { return ratios(0); }
-  // With the filter, in the order of the alphas given. Zero noise and too few samples (none, or
-  // one between samples) as in signal_to_noise().
+  // With the filter, in the order of the alphas given. Infinite if only the noise is constant; NaN
+  // if both are or with too few samples (none, or one between samples).
   std::vector<SignalToNoise> after() const;
 
  private:

@@ -6,16 +6,12 @@
 namespace tamis::analysis {
 
 // A one-sided power spectral density. Bin k lies at frequencies[k] = k * resolution, from 0 to at
-// most half the sample rate. Of a sample's visits: cycles per visit, and power per cycle per visit.
+// most 0.5. Of a sample's visits: cycles per visit, and power per cycle per visit.
 struct Spectrum {
   std::vector<double> frequencies;
   std::vector<double> density;
-  double resolution = 0.0;   // distance of two bins: sample rate / segment length
-  double sample_rate = 1.0;  // values of the series per unit of time
+  double resolution = 0.0;  // distance of two bins: 1 / segment length
 };
-
-// Power of the whole spectrum: the sum of density * resolution. Near the series' variance.
-double total_power(const Spectrum& spectrum);
 
 struct EnergySplit {
   double below = 0.0;
@@ -25,10 +21,10 @@ struct EnergySplit {
   double share_below() const { return below / (below + above); }
 };
 
-// Power on either side of `frequency`, such as a filter's cut-off; below + above = total_power().
+// Power on either side of `frequency`, such as a filter's cut-off.
 // The power of a bin counts as spread evenly over the frequencies nearest to that bin, so that the
 // split moves smoothly with `frequency`. Throws std::invalid_argument if frequency is negative or
-// not finite, or if the spectrum has no bins, resolution or sample rate.
+// not finite, or if the spectrum has no bins or resolution.
 EnergySplit split_energy(const Spectrum& spectrum, double frequency);
 
 }  // namespace tamis::analysis

@@ -41,13 +41,9 @@ struct Verdict {
   bool is_supported = false;
 };
 
-// Verdict on differences measured pair by pair.
+// Verdict on differences measured pair by pair, run i of both made with the same seed: that removes
+// what the seed does to both. Throws as confidence_interval() does.
 Verdict judge_differences(std::span<const double> differences, double confidence = 0.95,
                           double least_deviation = 0.0);
-
-// Verdict on treated[i] - baseline[i], run i of both made with the same seed. Pairing removes what
-// the seed does to both. Throws as confidence_interval() does, and if the lengths differ.
-Verdict compare_paired(std::span<const double> treated, std::span<const double> baseline,
-                       double confidence = 0.95);
 
 }  // namespace tamis::analysis

@@ -17,40 +17,28 @@ namespace tamis::analysis {
 
 // Periodic Hann window, half-overlapping segments, each segment's mean removed, density scaling,
 // one-sided, mean over the segments; values past the last full segment are not used.
-struct WelchOptions {
-  double sample_rate = 1.0;          // values per unit of time, above 0; 1 counts in visits
-  std::size_t segment_length = 256;  // scipy's nperseg, at least 1
-};
-
-// Throws std::invalid_argument if a field is out of range.
-void validate(const WelchOptions& options);
-
+//
 // Window and transform for one segment length, to be used for many series. Immutable: safe to use
 // from several threads. O(n log n) in the length of a series, whatever the segment length.
 class WelchPlan {
  public:
-  explicit WelchPlan(const WelchOptions& options = {});
+  // Throws std::invalid_argument unless the length, scipy's nperseg, is at least 1.
+  explicit WelchPlan(std::size_t segment_length);
   WelchPlan(WelchPlan&&) noexcept;
   WelchPlan& operator=(WelchPlan&&) noexcept;
   ~WelchPlan();
 
-  const WelchOptions& options() const { return options_; }
-  std::size_t segment_length() const { return options_.segment_length; }
-  std::size_t num_bins() const { return options_.segment_length / 2 + 1; }
+  std::size_t segment_length() const { return window_.size(); }
+  std::size_t num_bins() const { return window_.size() / 2 + 1; }
 
   // Throws std::invalid_argument if the series is shorter than a segment or not finite throughout.
   Spectrum spectrum(std::span<const double> series) const;
 
  private:
-  WelchOptions options_;
   std::vector<double> window_;
-  double scale_ = 1.0;  // 1 / (sample rate * sum of squares of the window)
+  double scale_ = 1.0;  // 1 / sum of squares of the window
   std::unique_ptr<const detail::Fft> fft_;
 };
-
-// The spectrum of one series. A series shorter than segment_length is one segment of its own
-// length. Throws std::invalid_argument if the series is empty or not finite throughout.
-Spectrum welch(std::span<const double> series, const WelchOptions& options = {});
 
 // The mean spectrum of many series, in the memory of one. Not thread-safe. Refers to `plan`.
 class SpectrumMean {

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/files/crc32c.h"
 #include "base/former_name.h"
+#include "base/threads.h"
 #include "tamis/array.h"
 
 namespace tamis::detail {
@@ -19,6 +20,8 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{64} << 10U;
 // Checksummed while it is in the cache, then written.
 constexpr std::size_t kChunk = std::size_t{4} << 20U;
+// Read from memory once, and then looked at twice while it is in the cache.
+constexpr std::size_t kScanned = 4 * kBlock;
 constexpr std::size_t kPage = 4096;
 constexpr std::size_t kLengthBytes = sizeof(std::uint64_t);
 // The format's own limit.
@@ -82,6 +85,24 @@ std::optional<std::uint64_t> tensor_size(const TensorEntry& entry) {
     *size *= extent;
   }
   return size;
+}
+
+// True if one of the values that lie in `part`, wholly or not, is infinite. The bytes need not be
+// aligned, and the loop does not end early, so that the compiler can vectorize it.
+bool has_infinity(const Tensor& tensor, std::span<const std::byte> part) {
+  const std::byte* const begin = tensor.bytes.data();
+  const std::byte* const end = begin + tensor.bytes.size();
+  if (part.data() >= end || part.data() + part.size() <= begin) return false;
+  constexpr std::size_t kSize = sizeof(float);
+  const std::size_t first = static_cast<std::size_t>(std::max(part.data(), begin) - begin) / kSize;
+  const auto last = static_cast<std::size_t>(std::min(part.data() + part.size(), end) - begin);
+  std::uint32_t num_infinite = 0;
+  for (std::size_t i = first; i < (last + kSize - 1) / kSize; ++i) {
+    std::uint32_t bits = 0;
+    std::memcpy(&bits, begin + i * kSize, kSize);
+    num_infinite += (bits & 0x7FFFFFFFU) == 0x7F800000U ? 1U : 0U;
+  }
+  return num_infinite > 0;
 }
 
 }  // namespace
@@ -254,13 +275,31 @@ const Tensor* SafetensorsReader::find_tensor(std::string_view name) const {
   return nullptr;
 }
 
-void SafetensorsReader::verify_blocks() const {
+void SafetensorsReader::verify_blocks() {
   const std::string* const expected = find_metadata(kDataChecksum);
   if (expected == nullptr || hex(crc32c(checksums_)) != *expected) {
     fail("the data are damaged: the checksums themselves do not match theirs");
   }
   std::vector<std::uint32_t> checksums(count_blocks(data_.size()));
-  crc32c_blocks(data_, kBlock, checksums);
+  const Parts parts(data_.size(), kScanned, kBytesPerThread);
+  std::vector<std::vector<std::uint8_t>> has_infinities(parts.size());  // of each tensor
+  parts.run([&](std::size_t p) {
+    std::vector<std::uint8_t> own(tensors_.size(), 0);
+    for (std::size_t begin = parts.begin(p); begin < parts.end(p); begin += kScanned) {
+      const auto part = data_.subspan(begin, std::min(kScanned, parts.end(p) - begin));
+      crc32c_blocks(part, kBlock,
+                    std::span(checksums).subspan(begin / kBlock, count_blocks(part.size())));
+      for (std::size_t t = 0; t < tensors_.size(); ++t) {
+        if (tensors_[t].dtype == "F32" && has_infinity(tensors_[t], part)) own[t] = 1;
+      }
+    }
+    has_infinities[p] = std::move(own);
+  });
+  for (const std::vector<std::uint8_t>& own : has_infinities) {
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      if (own[t] != 0) tensors_[t].is_finite = false;
+    }
+  }
   const std::span<const std::byte> found = std::as_bytes(std::span(checksums));
   const auto first = std::mismatch(found.begin(), found.end(), checksums_.begin()).first;
   if (first == found.end()) return;

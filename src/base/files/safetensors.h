@@ -25,6 +25,8 @@ struct Tensor {
   std::string dtype;
   std::vector<std::uint64_t> shape;
   std::span<const std::byte> bytes;  // not owned
+  // Of F32: no value is infinite. The reader knows it once the data are verified.
+  bool is_finite = true;
 };
 
 // Takes bytes that belong at `offset`.
@@ -76,7 +78,7 @@ class SafetensorsReader {
  private:
   // Throws unless the tensors fill `data_` exactly; then takes the checksums off its end.
   void read_layout();
-  void verify_blocks() const;
+  void verify_blocks();
 
   std::string source_;
   SafetensorsHeader header_;

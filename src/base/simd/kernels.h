@@ -47,6 +47,11 @@ struct Kernels {
   // is a multiple of 16.
   std::size_t (*add_scores)(const float* scores, std::size_t count, double* sums);
 
+  // Adds the square of values[i] to sums[i % 32]. `count` is a multiple of 32.
+  void (*add_squares)(const float* values, std::size_t count, float* sums);
+  // The same, and to[i] becomes values[i] * factor.
+  void (*scale)(const float* values, std::size_t count, float factor, float* to, float* sums);
+
   // Copies the scores whose bits are set, 64 per word, and may write 8 more. Returns how many.
   std::size_t (*pick)(const float* scores, const std::uint64_t* words, std::size_t num_words,
                       float* out);

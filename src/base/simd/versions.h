@@ -11,8 +11,9 @@
 #define TAMIS_KERNELS                                                                           \
   {                                                                                             \
     .make_random = make_random, .make_offsets = make_offsets, .list_positions = list_positions, \
-    .count_ones = count_ones, .compare = compare, .add_scores = add_scores, .pick = pick,       \
-    .find_cells = find_cells, .find_sections = find_sections                                    \
+    .count_ones = count_ones, .compare = compare, .add_scores = add_scores,                     \
+    .add_squares = add_squares, .scale = scale, .pick = pick, .find_cells = find_cells,         \
+    .find_sections = find_sections                                                              \
   }
 
 namespace tamis::detail {

@@ -35,7 +35,6 @@ void HardnessRanking::add(std::span<const float> scores) {
     }
     begin = end;
   }
-  ++num_snapshots_;
 }
 
 std::size_t HardnessRanking::num_scored() const {

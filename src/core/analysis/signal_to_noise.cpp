@@ -4,7 +4,6 @@
 
 #include <cmath>
 
-#include "base/check.h"
 #include "tamis/analysis/ema_filter.h"
 #include "tamis/analysis/statistics.h"
 
@@ -28,16 +27,6 @@ double filtered_sum_of_squares(const EmaFilter& filter, std::span<const double> 
 }
 
 }  // namespace
-
-double signal_to_noise(std::span<const double> signal, std::span<const double> noise) {
-  if (signal.size() != noise.size()) {
-    throw std::invalid_argument(
-        detail::concat("signal_to_noise: signal and noise must have the same length, got ",
-                       signal.size(), " and ", noise.size()));
-  }
-  if (signal.size() < 2) return std::nan("");
-  return sum_of_squared_deviations(signal) / sum_of_squared_deviations(noise);
-}
 
 SignalToNoiseCurve::SignalToNoiseCurve(std::span<const double> alphas) {
   sums_.push_back({.alpha = 0.0});

@@ -8,12 +8,6 @@
 
 namespace tamis::analysis {
 
-double total_power(const Spectrum& spectrum) {
-  double sum = 0.0;
-  for (const double density : spectrum.density) sum += density;
-  return sum * spectrum.resolution;
-}
-
 EnergySplit split_energy(const Spectrum& spectrum, double frequency) {
   detail::require(std::isfinite(frequency) && frequency >= 0.0, "split_energy", "frequency",
                   "at least 0 and finite", frequency);
@@ -22,16 +16,13 @@ EnergySplit split_energy(const Spectrum& spectrum, double frequency) {
   detail::require(spectrum.resolution > 0.0, "split_energy", "resolution", "above 0",
                   spectrum.resolution);
 
-  detail::require(spectrum.sample_rate > 0.0, "split_energy", "sample_rate", "above 0",
-                  spectrum.sample_rate);
-
-  const double nyquist = 0.5 * spectrum.sample_rate;
+  constexpr double kNyquist = 0.5;
   EnergySplit split;
   for (std::size_t k = 0; k < spectrum.density.size(); ++k) {
     // Half a bin to either side; 0 and the Nyquist frequency have only one side.
     const double center = static_cast<double>(k) * spectrum.resolution;
     const double low = std::max(center - 0.5 * spectrum.resolution, 0.0);
-    const double high = std::min(center + 0.5 * spectrum.resolution, nyquist);
+    const double high = std::min(center + 0.5 * spectrum.resolution, kNyquist);
     const double share = std::clamp((frequency - low) / (high - low), 0.0, 1.0);
     const double power = spectrum.density[k] * spectrum.resolution;
     split.below += share * power;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "base/check.h"
 
@@ -129,18 +128,6 @@ Verdict judge_differences(std::span<const double> differences, double confidence
           .low = interval.low,
           .high = interval.high,
           .is_supported = interval.low > 0.0 || interval.high < 0.0};
-}
-
-Verdict compare_paired(std::span<const double> treated, std::span<const double> baseline,
-                       double confidence) {
-  if (treated.size() != baseline.size()) {
-    throw std::invalid_argument(
-        detail::concat("compare_paired: treated and baseline must have the same length, got ",
-                       treated.size(), " and ", baseline.size()));
-  }
-  std::vector<double> differences(treated.size());
-  for (std::size_t i = 0; i < differences.size(); ++i) differences[i] = treated[i] - baseline[i];
-  return judge_differences(differences, confidence);
 }
 
 }  // namespace tamis::analysis

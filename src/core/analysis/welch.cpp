@@ -2,7 +2,6 @@
 // the defaults of scipy.signal.welch.
 #include "tamis/analysis/welch.h"
 
-#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -37,35 +36,27 @@ std::vector<double> hann_window(std::size_t length) {
 }
 
 // All densities 0.
-Spectrum empty_spectrum(const WelchOptions& options) {
-  const auto length = static_cast<double>(options.segment_length);
-  const std::size_t num_bins = options.segment_length / 2 + 1;
+Spectrum empty_spectrum(std::size_t segment_length) {
+  const auto length = static_cast<double>(segment_length);
+  const std::size_t num_bins = segment_length / 2 + 1;
   Spectrum spectrum{.frequencies = std::vector<double>(num_bins),
                     .density = std::vector<double>(num_bins, 0.0),
-                    .resolution = options.sample_rate / length,
-                    .sample_rate = options.sample_rate};
+                    .resolution = 1.0 / length};
   for (std::size_t k = 0; k < num_bins; ++k) {
-    spectrum.frequencies[k] = static_cast<double>(k) * options.sample_rate / length;
+    spectrum.frequencies[k] = static_cast<double>(k) / length;
   }
   return spectrum;
 }
 
 }  // namespace
 
-void validate(const WelchOptions& options) {
-  detail::require(std::isfinite(options.sample_rate) && options.sample_rate > 0.0, "Welch",
-                  "sample_rate", "above 0 and finite", options.sample_rate);
-  detail::require(options.segment_length >= 1, "Welch", "segment_length", "at least 1",
-                  options.segment_length);
-}
-
-WelchPlan::WelchPlan(const WelchOptions& options) : options_(options) {
-  validate(options_);
-  window_ = hann_window(options_.segment_length);
+WelchPlan::WelchPlan(std::size_t segment_length) {
+  detail::require(segment_length >= 1, "Welch", "segment_length", "at least 1", segment_length);
+  window_ = hann_window(segment_length);
   double sum_of_squares = 0.0;
   for (const double weight : window_) sum_of_squares += weight * weight;
-  scale_ = 1.0 / (options_.sample_rate * sum_of_squares);
-  fft_ = std::make_unique<const detail::Fft>(options_.segment_length);
+  scale_ = 1.0 / sum_of_squares;
+  fft_ = std::make_unique<const detail::Fft>(segment_length);
 }
 
 WelchPlan::WelchPlan(WelchPlan&&) noexcept = default;
@@ -80,7 +71,7 @@ Spectrum WelchPlan::spectrum(std::span<const double> series) const {
   }
   require_finite_series(series);
 
-  Spectrum result = empty_spectrum(options_);
+  Spectrum result = empty_spectrum(length);
   std::vector<std::complex<double>> data(length);
   std::vector<std::complex<double>> scratch;
   const std::size_t step = length - length / 2;
@@ -104,14 +95,6 @@ Spectrum WelchPlan::spectrum(std::span<const double> series) const {
   return result;
 }
 
-Spectrum welch(std::span<const double> series, const WelchOptions& options) {
-  validate(options);
-  detail::require(!series.empty(), "Welch", "length of the series", "at least 1", series.size());
-  WelchOptions fitted = options;
-  fitted.segment_length = std::min(options.segment_length, series.size());
-  return WelchPlan(fitted).spectrum(series);
-}
-
 void SpectrumMean::add(std::span<const double> series) {
   const Spectrum spectrum = plan_->spectrum(series);
   for (std::size_t k = 0; k < sum_.size(); ++k) sum_[k] += spectrum.density[k];
@@ -119,7 +102,7 @@ void SpectrumMean::add(std::span<const double> series) {
 }
 
 Spectrum SpectrumMean::mean() const {
-  Spectrum result = empty_spectrum(plan_->options());
+  Spectrum result = empty_spectrum(plan_->segment_length());
   for (std::size_t k = 0; k < sum_.size(); ++k) {
     result.density[k] = num_series_ > 0 ? sum_[k] / static_cast<double>(num_series_)
                                         : std::numeric_limits<double>::quiet_NaN();

@@ -31,7 +31,7 @@ struct CellGroups {
   std::vector<std::size_t> cuts;
 };
 
-// Groups of the least sum of squared deviations from the group's mean; as many as asked for, or one
+// Groups of the least sum of squared deviations from the group's mean; as many as wanted, or one
 // per value if there are fewer. Without `split` all cells must be single values and the sum is the
 // least possible up to rounding; else it is at most 1e-6 above it, relative to the sum, if there
 // are at most some 60 groups. Requires: cells and groups not empty, cells in order.

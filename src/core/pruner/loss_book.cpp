@@ -14,11 +14,11 @@ using detail::concat;
 constexpr std::string_view kCure =
     "say which batch the loss belongs to: update(loss, batch), or give the indices of its samples";
 
-void check_book_norms(std::size_t count, std::span<const float> norms) {
-  if (norms.size() == count) return;
+void check_count(std::size_t count, std::string_view what, std::span<const float> values) {
+  if (values.size() == count) return;
   throw std::invalid_argument(concat("update: the batch has ", count,
-                                     " samples, so there must be as many norms, got ",
-                                     norms.size()));
+                                     " samples, so there must be as many ", what, ", got ",
+                                     values.size()));
 }
 
 }  // namespace
@@ -100,31 +100,30 @@ void LossBook::finish_delivery() {
   if (is_complete()) pruner_->set_position(running_plan().size());
 }
 
-std::size_t LossBook::next_number() const {
-  if (!pass_.is_open || pass_.batches.empty()) {
-    throw std::logic_error(concat("update: no batch has been delivered; ", kCure));
-  }
-  if (pass_.booking == Booking::in_order) return pass_.num_updates;
-  if (pass_.fetches_ahead) {
-    throw std::logic_error(
-        concat("update: two batches were delivered before the first update of the pass, and a loop "
-               "that fetches ahead cannot be told from one that skips a batch; ",
-               kCure));
-  }
-  return pass_.batches.size() - 1;
+void LossBook::refuse(const std::string& reason) {
+  pass_.is_broken = pass_.is_open;  // even if the caller catches the error
+  throw std::logic_error(concat("update: ", reason, "; ", kCure));
 }
 
-PlannedBatch LossBook::next_batch() {
-  try {
-    const std::size_t number = next_number();
-    if (number < pass_.batches.size()) return pass_.batches[number];
-    throw std::logic_error(concat("update: call ", number + 1, " of a pass that has had ", number,
-                                  " batches; ", kCure));
-  } catch (const std::logic_error&) {
-    pass_.is_broken = pass_.is_open;  // even if the caller catches the error
-    throw;
+std::size_t LossBook::next_number() {
+  const std::size_t size = pass_.batches.size();
+  if (!pass_.is_open || size == 0) refuse("no batch has been delivered");
+  if (pass_.booking == Booking::by_delivery) {
+    if (pass_.fetches_ahead) {
+      refuse(
+          "two batches were delivered before the first update of the pass, and a loop that "
+          "fetches ahead cannot be told from one that skips a batch");
+    }
+    return size - 1;
   }
+  const std::size_t number = pass_.num_updates;
+  if (number == size) {
+    refuse(concat("call ", number + 1, " of a pass that has had ", number, " batches"));
+  }
+  return number;
 }
+
+PlannedBatch LossBook::next_batch() { return pass_.batches[next_number()]; }
 
 void LossBook::mark_updated(std::size_t number) {
   if (!pass_.is_updated[number]) {
@@ -135,42 +134,40 @@ void LossBook::mark_updated(std::size_t number) {
   if (end > pruner_->position()) pruner_->set_position(end);
 }
 
-void LossBook::finish_update() {
+void LossBook::finish_update(std::size_t number) {
   // A loader draws one batch for each that it hands out, until there is none left to draw.
   const std::size_t least = pass_.is_finished ? 0 : 1;
   const std::size_t num_drawn = std::exchange(pass_.num_since_update, 0);
   if (pass_.has_lag && (num_drawn < least || num_drawn > 1)) pass_.is_broken = true;
   pass_.has_lag = true;
-  mark_updated(next_number());
+  mark_updated(number);
   ++pass_.num_updates;
 }
 
 PlannedBatch LossBook::update(double mean_loss) {
-  const PlannedBatch batch = next_batch();
+  const std::size_t number = next_number();
+  const PlannedBatch batch = pass_.batches[number];
   if (pass_.booking == Booking::in_order) {
     pruner_->check_observation(batch.count, LossKind::mean_loss);
     pass_.kept.push_back({.form = KeptForm::mean, .mean = mean_loss});
   } else {
     pruner_->observe(batch.begin, batch.count, mean_loss);
   }
-  finish_update();
+  finish_update(number);
   return batch;
 }
 
 PlannedBatch LossBook::update(std::span<const float> losses) {
-  const PlannedBatch batch = next_batch();
-  if (losses.size() != batch.count) {
-    throw std::invalid_argument(concat("update: the batch has ", batch.count,
-                                       " samples, so there must be as many losses, got ",
-                                       losses.size()));
-  }
+  const std::size_t number = next_number();
+  const PlannedBatch batch = pass_.batches[number];
+  check_count(batch.count, "losses", losses);
   if (pass_.booking == Booking::in_order) {
     pass_.kept.push_back(
         {.form = KeptForm::losses, .values = std::vector<float>(losses.begin(), losses.end())});
   } else {
     pruner_->observe(batch.begin, losses);
   }
-  finish_update();
+  finish_update(number);
   return batch;
 }
 
@@ -210,11 +207,12 @@ bool LossBook::update(std::span<const SampleIndex> ids, std::span<const float> l
 }
 
 Claim LossBook::claim() {
-  const PlannedBatch batch = next_batch();
+  const std::size_t number = next_number();
+  const PlannedBatch batch = pass_.batches[number];
   pruner_->check_observation(batch.count, LossKind::output_gradients);
   if (pass_.booking == Booking::in_order) pass_.kept.push_back({.form = KeptForm::claimed});
   const std::size_t update = pass_.num_updates;
-  finish_update();
+  finish_update(number);
   pass_.claims.emplace(++num_claims_, OpenClaim{.batch = batch, .update = update});
   return {.number = num_claims_, .batch = batch};
 }
@@ -235,7 +233,7 @@ bool LossBook::settle(const Claim& claim, double mean_loss, std::span<const floa
   const OpenClaim open = std::move(found->second);
   pass_.claims.erase(found);
   if (!open.ids.empty()) return pruner_->observe(open.ids, mean_loss, norms);
-  check_book_norms(open.batch.count, norms);
+  check_count(open.batch.count, "norms", norms);
   if (pass_.booking == Booking::by_delivery) {
     return pruner_->observe(open.batch.begin, mean_loss, norms);
   }

@@ -32,10 +32,11 @@ std::string describe(const PrunerOptions& options) {
   return text;
 }
 
-void check_norms(std::size_t count, std::span<const float> norms) {
-  if (norms.size() == count) return;
-  throw std::invalid_argument(
-      detail::concat("Pruner: norms must be as many as samples (", count, "), got ", norms.size()));
+// What was given; empty if nothing was.
+std::span<const float> checked(const Pruner::Norms& norms, std::size_t count) {
+  if (!norms || norms->size() == count) return norms.value_or(std::span<const float>{});
+  throw std::invalid_argument(detail::concat("Pruner: norms must be as many as samples (", count,
+                                             "), got ", norms->size()));
 }
 
 std::unique_ptr<detail::Run> make_same_run(detail::RunParts parts) {
@@ -63,12 +64,6 @@ Pruner::Pruner(Pruner&&) noexcept = default;
 Pruner& Pruner::operator=(Pruner&&) noexcept = default;
 Pruner::~Pruner() = default;
 
-Pruner Pruner::with_score(const Spec& score) && {
-  PrunerOptions options = run_->options();
-  options.score = score;
-  return {options, nullptr, run_->take_policy(), run_->communicator()};
-}
-
 const PrunerOptions& Pruner::options() const { return run_->options(); }
 const Schedule& Pruner::schedule() const { return run_->schedule(); }
 const Scorer& Pruner::scorer() const { return run_->scorer(); }
@@ -86,48 +81,25 @@ void Pruner::check_observation(std::size_t count, LossKind kind) const {
 bool Pruner::observe(std::size_t begin, std::size_t count, double mean_loss) {
   return run_->observe(begin, count, mean_loss);
 }
-bool Pruner::observe(std::size_t begin, std::span<const float> losses) {
-  return run_->observe(begin, losses);
-}
 bool Pruner::observe(std::size_t begin, double mean_loss, std::span<const float> norms) {
   return run_->observe(begin, norms.size(), mean_loss, norms);
 }
-bool Pruner::observe(std::size_t begin, std::span<const float> losses,
-                     std::span<const float> norms) {
-  check_norms(losses.size(), norms);
-  return run_->observe(begin, losses, norms);
+bool Pruner::observe(std::size_t begin, std::span<const float> losses, Norms norms) {
+  return run_->observe(begin, losses, checked(norms, losses.size()));
 }
-bool Pruner::observe(std::span<const SampleIndex> indices, double mean_loss) {
-  return run_->observe(indices, mean_loss);
-}
-bool Pruner::observe(std::span<const SampleIndex> indices, std::span<const float> losses) {
-  return run_->observe(indices, losses);
-}
-bool Pruner::observe(std::span<const std::uint32_t> indices, double mean_loss) {
-  return run_->observe(indices, mean_loss);
-}
-bool Pruner::observe(std::span<const std::uint32_t> indices, std::span<const float> losses) {
-  return run_->observe(indices, losses);
-}
-bool Pruner::observe(std::span<const SampleIndex> indices, double mean_loss,
-                     std::span<const float> norms) {
-  check_norms(indices.size(), norms);
-  return run_->observe(indices, mean_loss, norms);
+bool Pruner::observe(std::span<const SampleIndex> indices, double mean_loss, Norms norms) {
+  return run_->observe(indices, mean_loss, checked(norms, indices.size()));
 }
 bool Pruner::observe(std::span<const SampleIndex> indices, std::span<const float> losses,
-                     std::span<const float> norms) {
-  check_norms(indices.size(), norms);
-  return run_->observe(indices, losses, norms);
+                     Norms norms) {
+  return run_->observe(indices, losses, checked(norms, indices.size()));
 }
-bool Pruner::observe(std::span<const std::uint32_t> indices, double mean_loss,
-                     std::span<const float> norms) {
-  check_norms(indices.size(), norms);
-  return run_->observe(indices, mean_loss, norms);
+bool Pruner::observe(std::span<const std::uint32_t> indices, double mean_loss, Norms norms) {
+  return run_->observe(indices, mean_loss, checked(norms, indices.size()));
 }
 bool Pruner::observe(std::span<const std::uint32_t> indices, std::span<const float> losses,
-                     std::span<const float> norms) {
-  check_norms(indices.size(), norms);
-  return run_->observe(indices, losses, norms);
+                     Norms norms) {
+  return run_->observe(indices, losses, checked(norms, indices.size()));
 }
 
 std::size_t Pruner::position() const { return run_->position(); }

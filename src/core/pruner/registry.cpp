@@ -1,6 +1,7 @@
 #include "tamis/registry.h"
 
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 #include "base/check.h"
@@ -11,9 +12,10 @@ namespace tamis {
 
 namespace {
 
-template <double kLow, double kHigh>
+template <std::int64_t kLow, std::int64_t kHigh>
 bool is_whole(double value) {
-  return value >= kLow && value <= kHigh && value == std::floor(value);
+  return value >= static_cast<double>(kLow) && value <= static_cast<double>(kHigh) &&
+         value == std::floor(value);
 }
 
 constexpr OptionRule kShare{"in [0, 1)", [](double x) { return x >= 0.0 && x < 1.0; }};
@@ -107,7 +109,7 @@ std::vector<PolicyInfo> make_policies() {
        {{"prune_ratio", 0.1, kShare, "fraction removed at random first"},
         {"groups",
          5,
-         {"a whole number in [1, 1000]", is_whole<1.0, 1000.0>},
+         {"a whole number in [1, 1000]", is_whole<1, 1000>},
          "number of difficulty groups"},
         {"window_scale", 0.9, kPositiveShare,
          "window as a share of the groups (groups * window_scale must round to at least 1)"}},
@@ -132,7 +134,7 @@ std::vector<PolicyInfo> make_policies() {
        {kPruneRatio,
         {"warmup_epochs",
          5,
-         {"a whole number of at least 0", is_whole<0.0, 1e9>},
+         {"a whole number of at least 0", is_whole<0, 1'000'000'000>},
          "epochs at the start that use everything"}},
        detail::make_trim},
   };
@@ -197,16 +199,6 @@ constexpr MethodInfo kMethods[] = {
      "output-gradient", "trim", ""},
 };
 
-template <typename Info>
-const Info& find(std::span<const Info> all, std::string_view kind, std::string_view name) {
-  std::string known;
-  for (const Info& info : all) {
-    if (info.name == name) return info;
-    known += detail::concat(known.empty() ? "" : ", ", info.name);
-  }
-  throw std::invalid_argument(detail::concat(kind, " must be one of ", known, ", got ", name));
-}
-
 // The given options over the defaults; refuses names that do not exist and values against the rule.
 template <typename Info>
 OptionMap complete_options(const Info& info, const OptionMap& given) {
@@ -248,15 +240,15 @@ std::span<const PolicyInfo> registered_policies() {
 std::span<const MethodInfo> registered_methods() { return kMethods; }
 
 const ScorerInfo& find_scorer(std::string_view name) {
-  return find(registered_scorers(), "score", name);
+  return detail::find_named(registered_scorers(), "score", name);
 }
 
 const PolicyInfo& find_policy(std::string_view name) {
-  return find(registered_policies(), "policy", name);
+  return detail::find_named(registered_policies(), "policy", name);
 }
 
 const MethodInfo& find_method(std::string_view name) {
-  return find(registered_methods(), "method", name);
+  return detail::find_named(registered_methods(), "method", name);
 }
 
 std::unique_ptr<Scorer> make_scorer(const Spec& spec, std::size_t num_samples) {

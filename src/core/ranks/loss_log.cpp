@@ -84,7 +84,8 @@ std::uint64_t loss_log_bytes(std::uint64_t num_samples, std::uint64_t batch_size
   const std::uint64_t num_rest = num_samples % batch_size == 0 ? 0 : 1;
   const std::uint64_t num_runs = (num_whole > 0 ? 1 : 0) + num_rest;
   const std::uint64_t num_means = kind == LossKind::sample_losses ? 0 : num_whole + num_rest;
-  const std::uint64_t num_others = kind == LossKind::mean_loss ? 0 : num_samples;
+  const bool has_means_only = kind == LossKind::mean_loss || kind == LossKind::any_losses;
+  const std::uint64_t num_others = has_means_only ? 0 : num_samples;
   return 16 * num_runs + 4 * (num_means + num_others);
 }
 

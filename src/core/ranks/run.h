@@ -38,7 +38,6 @@ class Run {
   const Schedule& schedule() const { return schedule_; }
   const Scorer& scorer() const { return *scorer_; }
   const std::shared_ptr<Communicator>& communicator() const { return communicator_; }
-  std::unique_ptr<Policy> take_policy() { return std::move(policy_); }
   std::uint64_t first_sample() const { return first_; }
   std::size_t num_kept() const { return scorer_->num_samples(); }
 

@@ -37,7 +37,7 @@ OptionMap from_bytes(OptionMap names, std::span<const std::byte> bytes) {
 }
 
 // Collects what every rank gives, in blocks, and hands it to `use` with the number of the rank and
-// the place of the block in what that rank gives. Ranks may give differently much.
+// the place of the block in what that rank gives. Ranks may give different amounts.
 void gather_blocks(Communicator& communicator, std::span<const std::byte> ours,
                    const std::function<void(std::size_t rank, std::size_t offset,
                                             std::span<const std::byte> bytes)>& use) {

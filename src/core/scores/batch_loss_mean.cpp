@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::uint32_t kFull = std::numeric_limits<std::uint32_t>::max();
 
-class BatchLossMean final : public FloatScorer {
+class BatchLossMean final : public MeanLossScorer<FloatScorer> {
  public:
   explicit BatchLossMean(std::size_t num_samples)
-      : FloatScorer("batch-loss-mean", {}, num_samples), visits_(num_samples, 0) {}
+      : MeanLossScorer("batch-loss-mean", {}, num_samples), visits_(num_samples, 0) {}
 
   bool observe(const Observation& observation) override {
     const double loss = observation.mean_loss;
@@ -38,16 +38,6 @@ class BatchLossMean final : public FloatScorer {
     arrays.push_back(saved_array("visits", "U32", visits_));
     return arrays;
   }
-  OptionMap numbers() const override {
-    return {{"mean_loss", mean_loss_}, {"num_observations", num_observations_}};
-  }
-  void set_numbers(const OptionMap& numbers) override {
-    mean_loss_ = numbers.at("mean_loss");
-    num_observations_ = numbers.at("num_observations");
-  }
-  bool is_possible(const OptionMap& numbers) const override {
-    return is_mean_of(numbers.at("mean_loss"), numbers.at("num_observations"));
-  }
   // The mean of all losses that any rank has seen; what was there before counts once.
   OptionMap agree(const OptionMap& before, std::span<const OptionMap> after) const override {
     const auto count_of = [](const OptionMap& numbers) { return numbers.at("num_observations"); };
@@ -64,8 +54,6 @@ class BatchLossMean final : public FloatScorer {
 
  private:
   Array<std::uint32_t> visits_;
-  double mean_loss_ = 0.0;
-  double num_observations_ = 0.0;
   std::vector<std::uint32_t> visits_scratch_;
   std::vector<std::uint32_t> counts_;
 };

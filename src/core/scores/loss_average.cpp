@@ -12,7 +12,7 @@ class LossAverage final : public FloatScorer {
   LossAverage(std::size_t num_samples, const OptionMap& options)
       : FloatScorer("loss-average", options, num_samples), decay_(option("decay")) {}
 
-  LossKind prefers() const override { return LossKind::sample_losses; }
+  LossKind needs() const override { return LossKind::any_losses; }
 
   bool observe(const Observation& observation) override {
     apply(observation, [&](float old, std::size_t k) {

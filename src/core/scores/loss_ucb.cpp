@@ -28,7 +28,7 @@ class LossUcb final : public ArrayScorer<LossMoments> {
       : ArrayScorer("loss-ucb", options, num_samples, "moments", LossMoments{}),
         decay_(option("decay")) {}
 
-  LossKind prefers() const override { return LossKind::sample_losses; }
+  LossKind needs() const override { return LossKind::any_losses; }
 
   bool observe(const Observation& observation) override {
     const double decay = decay_;

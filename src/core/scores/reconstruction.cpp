@@ -29,10 +29,10 @@ double sum_of(std::span<const float> values) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-class Reconstruction final : public ArrayScorer<float> {
+class Reconstruction final : public MeanLossScorer<ArrayScorer<float>> {
  public:
   Reconstruction(std::size_t num_samples, const OptionMap& options)
-      : ArrayScorer("reconstruction", options, num_samples, "factors", kUnscored),
+      : MeanLossScorer("reconstruction", options, num_samples, "factors", kUnscored),
         step_(option("step")) {}
 
   bool observe(const Observation& observation) override {
@@ -42,7 +42,7 @@ class Reconstruction final : public ArrayScorer<float> {
     if (scratch().size() < indices.size()) scratch().resize(indices.size());
     float* const factors = values().data();
     float* const before = scratch().data();
-    constexpr std::size_t kAhead = 16;  // a value is asked for before it is needed
+    constexpr std::size_t kAhead = 16;  // values are fetched before they are needed
     for (std::size_t k = 0; k < indices.size(); ++k) {
       if (k + kAhead < indices.size()) __builtin_prefetch(factors + indices[k + kAhead], 1);
       const float factor = factors[indices[k]];
@@ -74,18 +74,8 @@ class Reconstruction final : public ArrayScorer<float> {
     }
     return {scratch.data(), scratch.size()};
   }
-  OptionMap numbers() const override {
-    return {{"mean_loss", mean_loss_}, {"num_observations", num_observations_}};
-  }
-  void set_numbers(const OptionMap& numbers) override {
-    mean_loss_ = numbers.at("mean_loss");
-    num_observations_ = numbers.at("num_observations");
-  }
-  bool is_possible(const OptionMap& numbers) const override {
-    return is_mean_of(numbers.at("mean_loss"), numbers.at("num_observations"));
-  }
-  // mu: the mean of the ranks', each weighted by what it has observed. All ranks' observations
-  // count, so the next ones move mu less.
+  // mean_loss_, mu: the mean of the ranks', each weighted by what it has observed. All ranks'
+  // observations count, so the next ones move mu less.
   OptionMap agree(const OptionMap& before, std::span<const OptionMap> after) const override {
     const double count_before = before.at("num_observations");
     double count = 0.0;
@@ -101,8 +91,6 @@ class Reconstruction final : public ArrayScorer<float> {
 
  private:
   double step_;
-  double mean_loss_ = 0.0;  // mu
-  double num_observations_ = 0.0;
 };
 
 }  // namespace

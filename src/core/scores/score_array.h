@@ -22,12 +22,6 @@ ScorerArray saved_array(std::string_view name, std::string_view dtype, Array<T>&
   return {name, dtype, std::as_writable_bytes(std::span<T>(values.data(), values.size()))};
 }
 
-// True if `mean` can be the mean of `count` positive losses; 0 of none.
-inline bool is_mean_of(double mean, double count) {
-  const bool is_count = count >= 0.0 && count <= 0x1p53 && count == std::floor(count);
-  return is_count && (count == 0.0 ? mean == 0.0 : mean > 0.0 && std::isfinite(mean));
-}
-
 // Replaces values[i] by update(values[i], k) for i = observation.indices[k]. Unless the indices are
 // distinct, all old values are read before the first new one is written, so that an index that
 // stands twice is applied once. `scratch` saves the allocation.
@@ -39,7 +33,7 @@ void apply_once(const Observation& observation, Array<T>& values, std::vector<T>
   T* const all = values.data();
   if (observation.distinct) {
     // Eight reads before eight writes: a write that waits for its cache line would hold up the
-    // reads behind it. The values of the block after the next are asked for meanwhile.
+    // reads behind it. The values of the block after the next are fetched meanwhile.
     constexpr std::size_t kBlock = 8;
     const auto update_block = [&](std::size_t k) {
       const std::uint32_t* const block = indices.data() + k;
@@ -92,6 +86,30 @@ class ArrayScorer : public Scorer {
   std::string_view array_name_;
   Array<T> values_;
   std::vector<T> scratch_;
+};
+
+// One that also keeps the mean of all losses it was shown, which are positive.
+template <typename Base>
+class MeanLossScorer : public Base {
+ public:
+  using Base::Base;
+  OptionMap numbers() const override {
+    return {{"mean_loss", mean_loss_}, {"num_observations", num_observations_}};
+  }
+  void set_numbers(const OptionMap& numbers) override {
+    mean_loss_ = numbers.at("mean_loss");
+    num_observations_ = numbers.at("num_observations");
+  }
+  bool is_possible(const OptionMap& numbers) const override {
+    const double mean = numbers.at("mean_loss");
+    const double count = numbers.at("num_observations");
+    const bool is_count = count >= 0.0 && count <= 0x1p53 && count == std::floor(count);
+    return is_count && (count == 0.0 ? mean == 0.0 : mean > 0.0 && std::isfinite(mean));
+  }
+
+ protected:
+  double mean_loss_ = 0.0;
+  double num_observations_ = 0.0;
 };
 
 // One whose entries are the scores themselves.

@@ -41,39 +41,34 @@ void add_analyze(CLI::App& program) {
   command.add_option("RUN", arguments->run, "folder of a run, or of a recording")
       ->required()
       ->type_name("");
-  command
-      .add_option_function<std::string>(
-          "--alpha",
-          [arguments](const std::string& text) {
-            arguments->options.alpha = parse_number(text);
-            if (!arguments->options.alpha) {
-              throw UsageError(fmt::format("--alpha must be in [0, 1), got {}", text));
-            }
-          },
-          "alpha of the batch loss score to analyze (default: the run's own, else 0.7)")
-      ->type_name("NUMBER");
-  command
-      .add_option_function<std::string>(
-          "--sample",
-          [arguments](const std::string& text) {
-            arguments->options.sample = parse_count(text);
-            if (!arguments->options.sample) {
-              throw UsageError(
-                  fmt::format("--sample must be a whole number of at least 0, got {}", text));
-            }
-          },
-          "sample whose time series is shown (default: the one with the median loss)")
-      ->type_name("INDEX");
+  add_text(command, "--alpha", "NUMBER",
+           "alpha of the batch loss score to analyze (default: the run's own, else 0.7)",
+           [arguments](const std::string& text) {
+             arguments->options.alpha = parse_number(text);
+             if (!arguments->options.alpha) {
+               throw UsageError(fmt::format("--alpha must be in [0, 1), got {}", text));
+             }
+           });
+  add_text(command, "--sample", "INDEX",
+           "sample whose time series is shown (default: the one with the median loss)",
+           [arguments](const std::string& text) {
+             arguments->options.sample = parse_count(text);
+             if (!arguments->options.sample) {
+               throw UsageError(
+                   fmt::format("--sample must be a whole number of at least 0, got {}", text));
+             }
+           });
   add_path(command, "--out", arguments->out,
            "JSON file for the results (default: RUN/analysis.json)")
       .type_name("FILE");
   command.add_flag("--json", arguments->json, "print the results as JSON, not as tables");
   command.footer(
-      "Needs a run that was recorded: tamis train --record, or record() of a handler in C++ or\n"
-      "Python. Shows the spectra of a sample's loss and of the noise of its batches, the\n"
-      "signal-to-noise ratio before and after the moving average for many alphas, and how well\n"
-      "every score agrees with the true losses. tamis report RUN shows the same as charts.\n"
-      "Example: tamis train --record --epochs 40 --out runs/a && tamis analyze runs/a\n");
+      R"(Needs a run that was recorded: tamis train --record, or record() of a handler in C++ or
+Python. Shows the spectra of a sample's loss and of the noise of its batches, the
+signal-to-noise ratio before and after the moving average for many alphas, and how well
+every score agrees with the true losses. tamis report RUN shows the same as charts.
+Example: tamis train --record --epochs 40 --out runs/a && tamis analyze runs/a
+)");
   command.callback([arguments] { analyze(*arguments); });
 }
 

@@ -1,6 +1,7 @@
 #include "program/analyze/loss_landscape.h"
 
 #include <cmath>
+#include <numeric>
 
 namespace tamis::program {
 
@@ -42,6 +43,21 @@ void LossLandscape::losses(std::span<const std::uint32_t> samples, std::uint64_t
   const std::uint64_t key = mix(seed_ + epoch + 1);
   for (std::size_t k = 0; k < samples.size(); ++k) {
     out[k] = level * difficulty_[samples[k]] * std::exp(kNoiseSpread * normal(key, samples[k]));
+  }
+}
+
+double mean_of(std::span<const float> losses) {
+  return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
+}
+
+void observe_batch(Pruner& pruner, std::size_t begin, std::span<const float> losses, double mean) {
+  const LossKind needed = pruner.scorer().needs();
+  if (needed == LossKind::sample_losses) {
+    pruner.observe(begin, losses);
+  } else if (needed == LossKind::output_gradients) {
+    pruner.observe(begin, mean, losses);
+  } else {
+    pruner.observe(begin, losses.size(), mean);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "tamis/array.h"
+#include "tamis/pruner.h"
 
 namespace tamis::program {
 
@@ -25,5 +26,11 @@ class LossLandscape {
   std::uint64_t seed_;
   Array<float> difficulty_;
 };
+
+double mean_of(std::span<const float> losses);
+
+// Gives the losses of samples [begin, begin + losses.size()) of the plan, and their mean, to a
+// pruner as its score needs them. A score that needs norms gets the losses as such.
+void observe_batch(Pruner& pruner, std::size_t begin, std::span<const float> losses, double mean);
 
 }  // namespace tamis::program

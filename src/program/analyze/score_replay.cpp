@@ -21,17 +21,14 @@ void ScoreReplay::apply(const Observation& observation) {
 
 void ScoreReplay::observe(const RecordedStep& step) {
   const auto mean_loss = static_cast<double>(step.mean_loss);
-  switch (sees()) {
-    case LossKind::mean_loss:
-      return apply({.indices = step.indices, .mean_loss = mean_loss});
-    case LossKind::sample_losses:
-      return observe_losses(step);
-    case LossKind::output_gradients:
-      if (step.norms.empty()) {
-        ++num_without_norms_;
-        return;
-      }
-      return apply({.indices = step.indices, .mean_loss = mean_loss, .norms = step.norms});
+  if (sees() == LossKind::sample_losses) return observe_losses(step);
+  if (sees() == LossKind::mean_loss) {
+    return apply({.indices = step.indices, .mean_loss = mean_loss});
+  }
+  if (step.norms.empty()) {
+    ++num_without_norms_;
+  } else {
+    apply({.indices = step.indices, .mean_loss = mean_loss, .norms = step.norms});
   }
 }
 

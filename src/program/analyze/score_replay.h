@@ -27,7 +27,9 @@ class ScoreReplay {
 
   const Scorer& scorer() const { return *scorer_; }
   // What the score sees of a step.
-  LossKind sees() const { return scorer_->prefers(); }
+  LossKind sees() const {
+    return takes_sample_losses(scorer_->needs()) ? LossKind::sample_losses : scorer_->needs();
+  }
   std::uint64_t num_observations() const { return num_observations_; }
   std::uint64_t num_skipped() const { return num_skipped_; }
   // Steps that the score could not see, because their norms were not recorded.

@@ -23,7 +23,7 @@ std::size_t segment_length(std::size_t most_visits) {
 
 SpectrumAnalysis analyze_spectra(const RecordedVisits& all, double alpha) {
   SpectrumAnalysis result{.segment_length = segment_length(all.most_visits)};
-  const analysis::WelchPlan plan({.segment_length = result.segment_length});
+  const analysis::WelchPlan plan(result.segment_length);
   analysis::SpectrumMean signal(plan);
   analysis::SpectrumMean noise(plan);
   for (std::size_t place = 0; place < all.visits.size(); ++place) {

@@ -168,12 +168,13 @@ void add_inspect(CLI::App& program) {
       ->type_name("");
   command.add_flag("--json", arguments->json, "print JSON, not tables");
   command.footer(
-      "Options, progress and counters of the run, its arrays, and a histogram of its scores. A "
-      "file\n"
-      "that is damaged, or is not such a state, is refused with exit code 1.\n\n"
-      "Example:\n"
-      "  tamis simulate --samples 10000 --save run.safetensors\n"
-      "  tamis inspect run.safetensors\n");
+      R"(Options, progress and counters of the run, its arrays, and a histogram of its scores. A file
+that is damaged, or is not such a state, is refused with exit code 1.
+
+Example:
+  tamis simulate --samples 10000 --save run.safetensors
+  tamis inspect run.safetensors
+)");
   command.callback([arguments] { inspect(*arguments); });
 }
 

@@ -191,14 +191,15 @@ void add_plan(CLI::App& program) {
   command.add_flag("--json", arguments->json, "print the whole plan as JSON, not a summary");
   arguments->spec.add_policy(command);
   command.footer(
-      "The same scores, policy, epoch and seed always give the same plan. An epoch e is pruned "
-      "while\n"
-      "e + 1 <= delta * epochs. Indices come in training order; a weight multiplies the loss of "
-      "its\n"
-      "sample.\n\n" +
-      describe_policies() +
-      "\nExample:\n"
-      "  tamis plan --scores scores.json --policy infobatch --prune-ratio 0.5 --epoch 3 --json\n");
+      R"(The same scores, policy, epoch and seed always give the same plan. An epoch e is pruned while
+e + 1 <= delta * epochs. Indices come in training order; a weight multiplies the loss of its
+sample.
+
+)" + describe_policies() +
+      R"(
+Example:
+  tamis plan --scores scores.json --policy infobatch --prune-ratio 0.5 --epoch 3 --json
+)");
   command.callback([arguments] { plan(*arguments); });
 }
 

@@ -59,20 +59,21 @@ class TraceReader {
   // Feeds batch `k` to the pruner.
   void observe(std::size_t k, Pruner& pruner) {
     read_indices(k);
+    const LossKind needed = pruner.scorer().needs();
     const ordered_json& loss = losses_[k];
-    if (pruner.scorer().needs() == LossKind::output_gradients) {
-      observe_norms(k, pruner);
-    } else if (loss.is_array()) {
+    Pruner::Norms norms;
+    if (needed == LossKind::output_gradients) norms = read_norms(k, pruner.scorer());
+    if (loss.is_array()) {
       read_floats("losses", k, loss, sample_losses_);
-      pruner.observe(indices_, std::span<const float>(sample_losses_));
+      pruner.observe(indices_, sample_losses_, norms);
     } else if (!loss.is_number() && !loss.is_null()) {
       refuse(source_, fmt::format("losses[{}]", k), "a number, null or an array of these", loss);
-    } else if (pruner.scorer().needs() == LossKind::mean_loss) {
-      pruner.observe(
-          indices_, loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>());
+    } else if (needed != LossKind::sample_losses) {
+      constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+      pruner.observe(indices_, loss.is_null() ? kNaN : loss.get<double>(), norms);
     } else if (loss.is_null()) {
       sample_losses_.assign(indices_.size(), std::numeric_limits<float>::quiet_NaN());
-      pruner.observe(indices_, std::span<const float>(sample_losses_));
+      pruner.observe(indices_, sample_losses_);
     } else {
       refuse(source_, fmt::format("losses[{}]", k),
              fmt::format("an array of {}, because score {} needs one loss per sample",
@@ -113,25 +114,15 @@ class TraceReader {
                                          name, batches_.size(), values.size()));
   }
 
-  void observe_norms(std::size_t k, Pruner& pruner) {
+  std::span<const float> read_norms(std::size_t k, const Scorer& scorer) {
     if (norms_ == nullptr || !(*norms_)[k].is_array()) {
       throw std::runtime_error(
           fmt::format("{}: norms[{}] must be an array of {}, because score {} needs the norm of "
                       "each output's gradient; it is missing",
-                      source_, k, indices_.size(), pruner.scorer().spec().name));
+                      source_, k, indices_.size(), scorer.spec().name));
     }
     read_floats("norms", k, (*norms_)[k], sample_norms_);
-    const ordered_json& loss = losses_[k];
-    if (loss.is_array()) {
-      read_floats("losses", k, loss, sample_losses_);
-      pruner.observe(indices_, sample_losses_, sample_norms_);
-    } else if (loss.is_number() || loss.is_null()) {
-      pruner.observe(indices_,
-                     loss.is_null() ? std::numeric_limits<double>::quiet_NaN() : loss.get<double>(),
-                     sample_norms_);
-    } else {
-      refuse(source_, fmt::format("losses[{}]", k), "a number, null or an array of these", loss);
-    }
+    return sample_norms_;
   }
 
   void read_floats(std::string_view name, std::size_t k, const ordered_json& from,
@@ -168,9 +159,8 @@ struct ReplayResult {
   std::uint64_t num_without_norms = 0;  // steps
 
   std::size_t num_scored() const {
-    return scores.size() -
-           static_cast<std::size_t>(
-               std::count_if(scores.begin(), scores.end(), [](float s) { return std::isnan(s); }));
+    return static_cast<std::size_t>(
+        std::count_if(scores.begin(), scores.end(), [](float s) { return !std::isnan(s); }));
   }
 };
 
@@ -278,23 +268,19 @@ void add_replay(CLI::App& program) {
                    "what you get anyway unless standard output is a terminal)");
   arguments->spec.add_score(command);
   command.footer(
-      "A folder is replayed with the mean losses of its batches; a score of per-sample losses sees "
-      "those\n"
-      "that were recorded, and output-gradient the norms of watched outputs. A file is "
-      "{\"num_samples\": N, \"batches\": [[index, ...], ...], "
-      "\"losses\": [L, ...]}: for "
-      "every\n"
-      "training step the samples of its batch, counted from 0, and the batch's mean loss or an\n"
-      "array with one loss per sample; for output-gradient also \"norms\": [[norm, ...], ...], "
-      "those of\n"
-      "the loss's gradient by each output. A loss that is null, NaN or infinite is skipped and "
-      "counted.\n"
-      "The result is {\"scores\": [...], \"num_scored\": n, \"num_skipped_observations\": k}, with "
-      "null\n"
-      "for a sample that no batch has reached.\n\n" +
-      describe_scores() +
-      "\nExample:\n"
-      "  tamis replay trace.json --score batch-loss --alpha 0.7 --out scores.json\n");
+      R"(A folder is replayed with the mean losses of its batches; a score of per-sample losses sees those
+that were recorded, and output-gradient the norms of watched outputs. A file is {"num_samples": N, "batches": [[index, ...], ...], "losses": [L, ...]}: for every
+training step the samples of its batch, counted from 0, and the batch's mean loss or an
+array with one loss per sample; for output-gradient also "norms": [[norm, ...], ...], those of
+the loss's gradient by each output. A loss that is null, NaN or infinite is skipped and counted.
+The result is {"scores": [...], "num_scored": n, "num_skipped_observations": k}, with null
+for a sample that no batch has reached.
+
+)" + describe_scores() +
+      R"(
+Example:
+  tamis replay trace.json --score batch-loss --alpha 0.7 --out scores.json
+)");
   command.callback([arguments] { replay(*arguments); });
 }
 

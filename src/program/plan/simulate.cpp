@@ -41,6 +41,7 @@ struct SimulateArguments {
   std::string save;
   std::uint64_t num_ranks = 0;  // 0: one process
   std::string layout;           // empty: automatic
+  std::uint64_t num_threads = 1;
   bool json = false;
 };
 
@@ -86,45 +87,24 @@ class Simulation {
     cost.size = plan.size();
     const std::span<float> losses(losses_.data(), plan.size());
     landscape_.losses(plan.order(), epoch, losses);
-    if (pruner_.scorer().needs() == LossKind::sample_losses) {
-      cost.observe_seconds = seconds_of([&] { observe_losses(plan, losses); });
-    } else {
-      compute_means(losses);
-      cost.observe_seconds = seconds_of([&] { observe_means(plan, losses); });
-    }
+    means_.clear();
+    for_each_batch(losses, [&](std::size_t, std::span<const float> batch) {
+      means_.push_back(mean_of(batch));
+    });
+    cost.observe_seconds = seconds_of([&] {
+      for_each_batch(losses, [&](std::size_t begin, std::span<const float> batch) {
+        observe_batch(pruner_, begin, batch, means_[begin / batch_size_]);
+      });
+    });
     pruner_.set_position(plan.size());
     return cost;
   }
 
  private:
-  void compute_means(std::span<const float> losses) {
-    means_.clear();
+  template <typename Use>
+  void for_each_batch(std::span<const float> losses, Use use) const {
     for (std::size_t begin = 0; begin < losses.size(); begin += batch_size_) {
-      const std::size_t count = std::min(batch_size_, losses.size() - begin);
-      double sum = 0.0;
-      for (const float loss : losses.subspan(begin, count)) sum += static_cast<double>(loss);
-      means_.push_back(sum / static_cast<double>(count));
-    }
-  }
-
-  // A score that needs norms gets the losses as such.
-  void observe_means(const EpochPlan& plan, std::span<const float> losses) {
-    const bool has_norms = pruner_.scorer().needs() == LossKind::output_gradients;
-    for (std::size_t k = 0; k < means_.size(); ++k) {
-      const std::size_t begin = k * batch_size_;
-      const std::size_t count = std::min(batch_size_, plan.size() - begin);
-      if (has_norms) {
-        pruner_.observe(begin, means_[k], losses.subspan(begin, count));
-      } else {
-        pruner_.observe(begin, count, means_[k]);
-      }
-    }
-  }
-
-  void observe_losses(const EpochPlan& plan, std::span<const float> losses) {
-    for (std::size_t begin = 0; begin < plan.size(); begin += batch_size_) {
-      const std::size_t count = std::min(batch_size_, plan.size() - begin);
-      pruner_.observe(begin, losses.subspan(begin, count));
+      use(begin, losses.subspan(begin, std::min(batch_size_, losses.size() - begin)));
     }
   }
 
@@ -223,7 +203,8 @@ PrunerOptions options_of(const SimulateArguments& arguments) {
           .delta = arguments.delta,
           .seed = arguments.seed,
           .homogeneous_batch_size = homogeneous_size,
-          .target_prune = arguments.target_prune};
+          .target_prune = arguments.target_prune,
+          .threads = arguments.num_threads};
 }
 
 void simulate(const SimulateArguments& arguments) {
@@ -297,21 +278,26 @@ void add_simulate(CLI::App& program) {
       .add_option("--layout", arguments->layout,
                   "with --ranks: automatic, replicated or sharded (default: automatic)")
       ->type_name("NAME");
+  add_count(command, "--threads", arguments->num_threads, {1, 1024},
+            "processor cores for planning an epoch; no plan depends on it");
   command.add_flag("--json", arguments->json, "print JSON, not a table");
   arguments->spec.add_policy(command, "infobatch");
   arguments->spec.add_score(command, "batch-loss");
   command.footer(
-      "Every sample has a difficulty, log-normally distributed; losses fall over the run, with "
-      "noise.\n"
-      "Each epoch is planned, its batches are observed one by one, and the cost of both is shown;\n"
-      "making up the losses is not timed. The score sees mean losses of batches; sample-loss sees\n"
-      "one loss per sample.\n"
-      "With --ranks the ranks run as threads on at most 2^18 samples, and what they exchange and\n"
-      "keep is shown for all samples, up to 1e10.\n\n" +
-      describe_policies() + "\n" + describe_scores() +
-      "\nExample:\n"
-      "  tamis simulate --samples 1e6 --policy seta --groups 5 --save run.safetensors\n"
-      "  tamis simulate --samples 1e10 --ranks 8 --epochs 4\n");
+      R"(Every sample has a difficulty, log-normally distributed; losses fall over the run, with noise.
+Each epoch is planned, its batches are observed one by one, and the cost of both is shown;
+making up the losses is not timed. The score sees mean losses of batches; sample-loss sees
+one loss per sample.
+With --ranks the ranks run as threads on at most 2^18 samples, and what they exchange and
+keep is shown for all samples, up to 1e10.
+
+)" + describe_policies() +
+      "\n" + describe_scores() +
+      R"(
+Example:
+  tamis simulate --samples 1e6 --policy seta --groups 5 --save run.safetensors
+  tamis simulate --samples 1e10 --ranks 8 --epochs 4
+)");
   command.callback([arguments] { simulate(*arguments); });
 }
 

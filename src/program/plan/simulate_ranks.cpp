@@ -55,18 +55,7 @@ std::vector<EpochCost> run_rank(const PrunerOptions& options, const RankSimulati
       }
       losses.resize(count);
       landscape.losses(samples, epoch, losses);
-      if (pruner.scorer().needs() == LossKind::sample_losses) {
-        pruner.observe(begin, losses);
-      } else {
-        double sum = 0.0;
-        for (const float loss : losses) sum += static_cast<double>(loss);
-        const double mean = sum / static_cast<double>(count);
-        if (pruner.scorer().needs() == LossKind::output_gradients) {
-          pruner.observe(begin, mean, losses);  // as norms
-        } else {
-          pruner.observe(begin, count, mean);
-        }
-      }
+      observe_batch(pruner, begin, losses, mean_of(losses));
     }
   }
   return costs;

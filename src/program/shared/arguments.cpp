@@ -21,6 +21,16 @@ std::string describe(CountRange range) {
   return fmt::format("a whole number in [{}, {}]", range.min, range.max);
 }
 
+[[noreturn]] void refuse(const std::string& name, std::string_view rule, const std::string& text) {
+  throw UsageError(fmt::format("{} must be {}, got {}", name, rule, text));
+}
+
+std::uint64_t to_count(const std::string& name, const std::string& text, CountRange range) {
+  const std::optional<std::uint64_t> count = parse_count(text);
+  if (!count || *count < range.min || *count > range.max) refuse(name, describe(range), text);
+  return *count;
+}
+
 // What the container may use, where there is such a limit (cgroup v2).
 double container_memory() {
   double bytes = std::numeric_limits<double>::infinity();
@@ -58,85 +68,53 @@ std::optional<std::uint64_t> parse_count(std::string text) {
   return static_cast<std::uint64_t>(*number);
 }
 
+CLI::Option& add_text(CLI::App& command, const std::string& name, const std::string& type,
+                      const std::string& help, std::function<void(const std::string&)> take) {
+  return *command.add_option_function<std::string>(name, std::move(take), help)->type_name(type);
+}
+
 void add_count(CLI::App& command, const std::string& name, std::uint64_t& target, CountRange range,
                const std::string& help) {
-  command
-      .add_option_function<std::string>(
-          name,
-          [&target, name, range](const std::string& text) {
-            const std::optional<std::uint64_t> count = parse_count(text);
-            if (!count || *count < range.min || *count > range.max) {
-              throw UsageError(fmt::format("{} must be {}, got {}", name, describe(range), text));
-            }
-            target = *count;
-          },
-          help)
-      ->type_name("COUNT")
-      ->default_str(fmt::format("{}", target));
+  add_text(command, name, "COUNT", help, [&target, name, range](const std::string& text) {
+    target = to_count(name, text, range);
+  }).default_str(fmt::format("{}", target));
 }
 
 void add_counts(CLI::App& command, const std::string& name, std::vector<std::uint64_t>& targets,
                 const std::string& help) {
-  command
-      .add_option_function<std::vector<std::string>>(
-          name,
-          [&targets, name](const std::vector<std::string>& texts) {
-            targets.clear();
-            for (const std::string& text : texts) {
-              const std::optional<std::uint64_t> count = parse_count(text);
-              if (!count) {
-                throw UsageError(fmt::format("{} must be whole numbers in [0, {}], got {}", name,
-                                             std::numeric_limits<std::uint64_t>::max(), text));
-              }
-              targets.push_back(*count);
-            }
-          },
-          help)
-      ->type_name("COUNT...");
+  const auto take = [&targets, name](const std::vector<std::string>& texts) {
+    targets.clear();
+    for (const std::string& text : texts) {
+      const std::optional<std::uint64_t> count = parse_count(text);
+      constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
+      if (!count) refuse(name, fmt::format("whole numbers in [0, {}]", kMax), text);
+      targets.push_back(*count);
+    }
+  };
+  command.add_option_function<std::vector<std::string>>(name, take, help)->type_name("COUNT...");
 }
 
 CLI::Option& add_path(CLI::App& command, const std::string& name, std::string& target,
                       const std::string& help) {
-  return *command.add_option_function<std::string>(
-      name,
-      [&target, name](const std::string& text) {
-        if (text.empty()) throw UsageError(fmt::format("{} must not be empty", name));
-        target = text;
-      },
-      help);
+  return add_text(command, name, "TEXT", help, [&target, name](const std::string& text) {
+    if (text.empty()) throw UsageError(fmt::format("{} must not be empty", name));
+    target = text;
+  });
 }
 
 void add_optional_count(CLI::App& command, const std::string& name, std::uint64_t& target,
                         std::uint64_t unsaid, const std::string& help) {
-  command
-      .add_option_function<std::string>(
-          name,
-          [&target, name, unsaid](const std::string& text) {
-            const std::optional<std::uint64_t> count = text.empty() ? unsaid : parse_count(text);
-            if (!count || *count == 0) {
-              throw UsageError(
-                  fmt::format("{} must be a whole number of at least 1, got {}", name, text));
-            }
-            target = *count;
-          },
-          help)
-      ->type_name("[COUNT]")
-      ->expected(0, 1);
+  add_text(command, name, "[COUNT]", help, [&target, name, unsaid](const std::string& text) {
+    target = text.empty() ? unsaid : to_count(name, text, {.min = 1});
+  }).expected(0, 1);
 }
 
 void add_share(CLI::App& command, const std::string& name, std::optional<double>& target,
                const std::string& help) {
-  command
-      .add_option_function<std::string>(
-          name,
-          [name, &target](const std::string& text) {
-            target = parse_number(text);
-            if (!target || !(*target >= 0.0 && *target <= 1.0)) {
-              throw UsageError(fmt::format("{} must be in [0, 1], got {}", name, text));
-            }
-          },
-          help)
-      ->type_name("NUMBER");
+  add_text(command, name, "NUMBER", help, [name, &target](const std::string& text) {
+    target = parse_number(text);
+    if (!target || !(*target >= 0.0 && *target <= 1.0)) refuse(name, "in [0, 1]", text);
+  });
 }
 
 void add_delta(CLI::App& command, std::optional<double>& target) {

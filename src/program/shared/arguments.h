@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <stdexcept>
@@ -44,6 +45,10 @@ struct CountRange {
   std::uint64_t min = 0;
   std::uint64_t max = std::numeric_limits<std::uint64_t>::max();
 };
+
+// Adds `--name TYPE`; `take` gets its text when the command line is parsed.
+CLI::Option& add_text(CLI::App& command, const std::string& name, const std::string& type,
+                      const std::string& help, std::function<void(const std::string&)> take);
 
 // Adds `--name COUNT`. The default is what `target` holds. Also takes 1e6 and 1_000_000 for a
 // million.

@@ -111,13 +111,9 @@ void SpecFlags::add_flag(CLI::App& command, std::string_view option, const std::
   const std::string flag = option_flag(option);
   // A score and a policy may share the name of an option; then one flag serves both.
   if (command.get_option_no_throw(flag) != nullptr) return;
-  command
-      .add_option_function<std::string>(
-          flag,
-          [this, name = std::string(option)](const std::string& text) { given_[name] = text; },
-          help)
-      ->type_name(option == kInitialScore ? "zero|first-batch-loss|NUMBER" : "NUMBER")
-      ->group(group);
+  add_text(command, flag, option == kInitialScore ? "zero|first-batch-loss|NUMBER" : "NUMBER", help,
+           [this, name = std::string(option)](const std::string& text) { given_[name] = text; })
+      .group(group);
 }
 
 void SpecFlags::add_score(CLI::App& command, std::string_view default_name) {

@@ -123,12 +123,7 @@ std::vector<std::string> data_names() {
 }
 
 const KnownData& find_known_data(std::string_view name) {
-  std::string names;
-  for (const KnownData& known : known_data()) {
-    if (known.name == name) return known;
-    names += concat(known.name, ", ");
-  }
-  throw std::invalid_argument(concat("data: name must be one of ", names, "folder, got ", name));
+  return detail::find_named(known_data(), "data: name", name, "folder");
 }
 
 RawImages read_known_data(const KnownData& known, Split split, const fs::path& data_dir) {

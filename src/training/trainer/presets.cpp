@@ -1,7 +1,5 @@
 #include "training/trainer/presets.h"
 
-#include <stdexcept>
-
 #include "base/check.h"
 
 namespace tamis::training {
@@ -19,32 +17,17 @@ MethodOptions authors_options() {
                {{"prune_ratio", 0.1}, {"groups", 5.0}, {"window_scale", 0.9}, {"delta", 0.875}}}}};
 }
 
-std::vector<std::string> main_methods() {
-  return {"full", "random-dynamic", "infobatch", "seta", "bls-infobatch", "bls-seta"};
-}
-
-Preset quick() {
-  Preset preset{.name = "quick",
-                .summary = "Fashion-MNIST, small CNN; minutes on two cores",
-                .config = {},
-                .options = authors_options(),
-                .methods = main_methods(),
-                .seeds = {0, 1, 2}};
-  preset.config.training.epochs = 16;
-  return preset;
-}
-
-Preset fashion() {
-  Preset preset = quick();
-  preset.name = "fashion-mnist";
-  preset.summary = "Fashion-MNIST, small CNN, longer and with more seeds";
-  return preset;
+Preset make_preset(std::string_view name, std::string_view summary) {
+  return {.name = name,
+          .summary = summary,
+          .config = {},
+          .options = authors_options(),
+          .methods = {"full", "random-dynamic", "infobatch", "seta", "bls-infobatch", "bls-seta"},
+          .seeds = {0, 1, 2}};
 }
 
 Preset cifar10() {
-  Preset preset = quick();
-  preset.name = "cifar10";
-  preset.summary = "CIFAR-10, small CNN, random crops and flips";
+  Preset preset = make_preset("cifar10", "CIFAR-10, small CNN, random crops and flips");
   preset.config.data.name = "cifar10";
   preset.config.training.augment = AugmentKind::crop_flip;
   return preset;
@@ -52,12 +35,7 @@ Preset cifar10() {
 
 // LARS, which InfoBatch's authors use for some of their tables, is replaced by SGD.
 Preset paper(std::string_view name, std::string_view summary, const std::string& data) {
-  Preset preset{.name = name,
-                .summary = summary,
-                .config = {},
-                .options = authors_options(),
-                .methods = main_methods(),
-                .seeds = {0, 1, 2}};
+  Preset preset = make_preset(name, summary);
   preset.config.data.name = data;
   preset.config.model.name = "resnet18";
   preset.config.training = {.epochs = 200,
@@ -73,7 +51,9 @@ Preset paper(std::string_view name, std::string_view summary, const std::string&
 }
 
 std::vector<Preset> make_presets() {
-  return {quick(), fashion(), cifar10(),
+  return {make_preset("quick", "Fashion-MNIST, small CNN; minutes on two cores"),
+          make_preset("fashion-mnist", "Fashion-MNIST, small CNN, longer and with more seeds"),
+          cifar10(),
           paper("paper-cifar10", "the authors' recipe: CIFAR-10, ResNet-18, 200 epochs; takes days",
                 "cifar10"),
           paper("paper-cifar100",
@@ -88,12 +68,7 @@ std::span<const Preset> registered_presets() {
 }
 
 const Preset& find_preset(std::string_view name) {
-  std::string known;
-  for (const Preset& preset : registered_presets()) {
-    if (preset.name == name) return preset;
-    known += detail::concat(known.empty() ? "" : ", ", preset.name);
-  }
-  throw std::invalid_argument(detail::concat("preset must be one of ", known, ", got ", name));
+  return detail::find_named(registered_presets(), "preset", name);
 }
 
 }  // namespace tamis::training

@@ -151,8 +151,8 @@ Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Tea
       pruner_(make_pruner(config_, data_->train, team_, layout)),
       batch_size_(share_of_batch(config_, team_)),
       uses_scores_(make_policy(config_.method.policy)->uses_scores()),
-      uses_sample_losses_(uses_scores_ && pruner_.scorer().prefers() == LossKind::sample_losses),
-      uses_gradients_(uses_scores_ && pruner_.scorer().prefers() == LossKind::output_gradients) {
+      uses_sample_losses_(uses_scores_ && takes_sample_losses(pruner_.scorer().needs())),
+      uses_gradients_(uses_scores_ && pruner_.scorer().needs() == LossKind::output_gradients) {
   torch::set_num_threads(static_cast<int>(config_.training.threads));
   check_same_settings(config_, team_);
   start_or_restore();

@@ -169,6 +169,28 @@ TEST_P(KernelsOf, SumsOfLanesAreAddedInOrder) {
   }
 }
 
+TEST_P(KernelsOf, AddsSquaresInThirtyTwoSumsAlsoWhileItScales) {
+  std::normal_distribution<float> normal(0.0F, 1.0F);
+  for (const std::size_t size : {0U, 32U, 64U, 992U}) {
+    std::vector<float> values(size + 1);
+    for (float& value : values) value = normal(random_);
+    std::array<float, 32> sums{1.0F, 2.0F};
+    std::array<float, 32> expected = sums;
+    std::array<float, 32> sums_of_scaled = sums;
+    std::vector<float> scaled(size + 1);
+    std::vector<float> expected_scaled(size + 1);
+    for (std::size_t i = 0; i < size; ++i) {
+      expected[i % 32] += values[i + 1] * values[i + 1];
+      expected_scaled[i + 1] = values[i + 1] * 1.3F;
+    }
+    kernels().add_squares(values.data() + 1, size, sums.data());  // not aligned
+    EXPECT_EQ(sums, expected) << size;
+    kernels().scale(values.data() + 1, size, 1.3F, scaled.data() + 1, sums_of_scaled.data());
+    EXPECT_EQ(sums_of_scaled, expected) << size;
+    EXPECT_EQ(scaled, expected_scaled) << size;
+  }
+}
+
 TEST_P(KernelsOf, PicksTheScoresOfTheSetBits) {
   for (const std::size_t num_words : {0U, 1U, 2U, 16U}) {
     const auto scores = make_scores(num_words * 64, random_);

@@ -30,7 +30,6 @@ TEST(HardnessRanking, PutsWhatIsAlwaysHardBeforeWhatWasHardOnce) {
   EXPECT_EQ(all[0].score, 3.0F);
   EXPECT_EQ(all[2].num_hard_in_a_row, 0U) << "hard in the first snapshot only";
   EXPECT_EQ(samples_of(ranking.hardest(2)), (std::vector<std::uint32_t>{1, 2}));
-  EXPECT_EQ(ranking.num_snapshots(), 3U);
 }
 
 TEST(HardnessRanking, LeavesOutSamplesWithoutAScore) {

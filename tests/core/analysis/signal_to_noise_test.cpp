@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <numbers>
 #include <optional>
 #include <random>
@@ -14,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "tamis/analysis/ema_filter.h"
+#include "tamis/analysis/statistics.h"
 
 namespace tamis::analysis {
 namespace {
@@ -35,20 +34,10 @@ std::vector<Visit> visits_with_white_noise(std::size_t count, double sigma, std:
   return visits;
 }
 
-TEST(SignalToNoise, IsTheRatioOfTheVariances) {
-  const std::vector<double> signal = {1.0, 3.0, 5.0};
-  const std::vector<double> noise = {10.0, 9.0, 8.0};
-  EXPECT_DOUBLE_EQ(signal_to_noise(signal, noise), 4.0);
-}
-
-TEST(SignalToNoise, SaysWhenThereIsNoRatio) {
-  const std::vector<double> constant = {1.0, 1.0};
-  const std::vector<double> moving = {1.0, 2.0};
-  EXPECT_EQ(signal_to_noise(moving, constant), std::numeric_limits<double>::infinity());
-  EXPECT_EQ(signal_to_noise(constant, moving), 0.0);
-  EXPECT_TRUE(std::isnan(signal_to_noise(constant, constant)));
-  EXPECT_TRUE(std::isnan(signal_to_noise(std::vector<double>{1.0}, std::vector<double>{2.0})));
-  EXPECT_THROW(signal_to_noise(moving, std::vector<double>{1.0}), std::invalid_argument);
+// |H(f)|^2 (1+a)/(1-a): what the filter does to the ratio of a sine and white noise.
+double gain_in_ratio(double alpha, double frequency) {
+  const double w = 2.0 * std::numbers::pi * frequency;
+  return (1.0 - alpha * alpha) / (1.0 - 2.0 * alpha * std::cos(w) + alpha * alpha);
 }
 
 // A sine of frequency f and amplitude A in white noise: before A^2 / (2 sigma^2), after that times
@@ -63,9 +52,7 @@ TEST(SignalToNoiseCurve, MeasuresWhatTheFilterDoesToASineInWhiteNoise) {
   const double before = 0.5 * 0.25 / 4.0;
   EXPECT_NEAR(curve.before().over_visits, before, 0.08 * before);
   for (const SignalToNoise& after : curve.after()) {
-    const EmaFilter filter(after.alpha);
-    const double expected =
-        before * std::pow(filter.gain(frequency), 2) / filter.noise_variance_factor();
+    const double expected = before * gain_in_ratio(after.alpha, frequency);
     EXPECT_NEAR(after.over_visits, expected, 0.08 * expected) << "alpha " << after.alpha;
   }
 }
@@ -91,7 +78,7 @@ TEST(SignalToNoiseCurve, SeesPersistentSamplesBetterTheLongerTheMemory) {
   }
   EXPECT_EQ(curve.num_samples(), 5'000U);
   for (const SignalToNoise& after : curve.after()) {
-    const double expected = 1.0 / 9.0 / EmaFilter(after.alpha).noise_variance_factor();
+    const double expected = 1.0 / 9.0 * gain_in_ratio(after.alpha, 0.0);
     EXPECT_NEAR(after.between_samples, expected, 0.14 * expected) << "alpha " << after.alpha;
   }
   EXPECT_EQ(best_alpha(curve.after(), &SignalToNoise::between_samples), 0.95);
@@ -102,8 +89,9 @@ TEST(SignalToNoiseCurve, AgreesWithTheDecompositionAtAlphaZero) {
       visits_with_white_noise(50, 1.0, 4, [](double k) { return std::exp(-0.1 * k); });
   SignalToNoiseCurve curve(kAlphas);
   curve.add(visits);
-  const SignalAndNoise parts = split_visits(visits);
-  EXPECT_NEAR(curve.before().over_visits, signal_to_noise(parts.signal, parts.noise), 1e-13);
+  const auto [signal, noise] = split_visits(visits);
+  EXPECT_NEAR(curve.before().over_visits,
+              std::pow(standard_deviation(signal) / standard_deviation(noise), 2), 1e-13);
   EXPECT_EQ(curve.before().over_visits, curve.after()[0].over_visits);
   EXPECT_TRUE(std::isnan(curve.before().between_samples));
 }

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "core/grouping/score_cells.h"
+#include "support/moments.h"
 
 namespace tamis::detail {
 namespace {
@@ -89,17 +90,6 @@ TEST(CellMap, LeavesFewOfTheSampledScoresOutside) {
   }
 }
 
-void expect_moments(const std::vector<float>& scores, const Moments& moments) {
-  long double mean = 0.0L;
-  for (const float score : scores) mean += score;
-  mean /= static_cast<long double>(scores.size());
-  long double squares = 0.0L;
-  for (const float score : scores) squares += (score - mean) * (score - mean);
-  EXPECT_EQ(moments.count, static_cast<double>(scores.size()));
-  EXPECT_NEAR(moments.mean(), static_cast<double>(mean), 1e-15 * std::fabs(moments.mean()));
-  EXPECT_NEAR(moments.squares, static_cast<double>(squares), 1e-9 * moments.squares);
-}
-
 TEST(CellSums, GiveTheMomentsOfTheMembersInEachCell) {
   std::mt19937_64 random(4);
   for (int trial = 0; trial < 40; ++trial) {
@@ -117,7 +107,7 @@ TEST(CellSums, GiveTheMomentsOfTheMembersInEachCell) {
     EXPECT_EQ(num_filled, expected.size());
     for (const auto& [cell, values] : expected) {
       ASSERT_EQ(sums[cell].count, values.size());
-      expect_moments(values, moments_of(map[cell], sums[cell]));
+      test::expect_moments(values, moments_of(map[cell], sums[cell]), 1e-9);
     }
   }
 }
@@ -144,7 +134,7 @@ TEST(CellSums, OfPartsIncludeTheirExtremes) {
       if (map[cell].parts != 0) continue;
       ASSERT_EQ(parts.sums[cell - first].count, values.size());
       if (values.empty()) continue;
-      expect_moments(values, moments_of(map[cell], parts.sums[cell - first]));
+      test::expect_moments(values, moments_of(map[cell], parts.sums[cell - first]), 1e-9);
       const auto [low, high] = std::minmax_element(values.begin(), values.end());
       EXPECT_EQ(score_of(parts.lows[cell - first]), *low);
       EXPECT_EQ(score_of(parts.highs[cell - first]), *high);

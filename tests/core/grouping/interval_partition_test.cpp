@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "support/moments.h"
 #include "support/optimal_grouping.h"
 
 namespace tamis::detail {
@@ -70,14 +71,7 @@ TEST(Moments, OfMergedSetsAreThoseOfTheUnion) {
     const std::size_t middle = 1 + random() % (values.size() - 1);
     const Moments moments =
         merge(block_of(values, 0, middle).moments, block_of(values, middle, values.size()).moments);
-    long double mean = 0.0L;
-    for (const double value : values) mean += value;
-    mean /= static_cast<long double>(values.size());
-    long double squares = 0.0L;
-    for (const double value : values) squares += (value - mean) * (value - mean);
-    EXPECT_EQ(moments.count, static_cast<double>(values.size()));
-    EXPECT_NEAR(moments.mean(), static_cast<double>(mean), 1e-15 * std::fabs(moments.mean()));
-    EXPECT_NEAR(moments.squares, static_cast<double>(squares), 1e-12 * moments.squares);
+    test::expect_moments(values, moments, 1e-12);
   }
 }
 

@@ -14,6 +14,7 @@
 #include "core/policies/sharded_view.h"
 #include "support/random_input.h"
 #include "support/ranks.h"
+#include "support/registered.h"
 #include "tamis/registry.h"
 
 namespace tamis::detail {
@@ -211,19 +212,8 @@ TEST_P(ShardedPlan, TakesAllOptionsOfThePlanTogether) {
   }
 }
 
-std::vector<std::string> policy_names() {
-  std::vector<std::string> names;
-  for (const PolicyInfo& info : registered_policies()) names.emplace_back(info.name);
-  return names;
-}
-
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Of, ShardedPlan, testing::ValuesIn(policy_names()), test_name);
+INSTANTIATE_TEST_SUITE_P(Of, ShardedPlan, testing::ValuesIn(test::names_of(registered_policies())),
+                         test::test_name);
 
 // Where a rank has fewer pruned samples than would fill its last batch, it takes them all.
 TEST(FillBatches, WithoutEnoughPrunedSamplesARankUsesAllOfItsOwn) {

@@ -7,6 +7,7 @@
 #include "base/rounding.h"
 #include "support/golden.h"
 #include "support/random_input.h"
+#include "support/registered.h"
 #include "tamis/registry.h"
 
 namespace tamis {
@@ -283,20 +284,8 @@ TEST_P(PolicyConformance, RefusesARatioOutOfRange) {
   }
 }
 
-std::vector<std::string> policy_names() {
-  std::vector<std::string> names;
-  for (const auto& info : registered_policies()) names.emplace_back(info.name);
-  return names;
-}
-
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registered, PolicyConformance, testing::ValuesIn(policy_names()),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Registered, PolicyConformance,
+                         testing::ValuesIn(test::names_of(registered_policies())), test::test_name);
 
 TEST(Registry, RefusesPolicyOptionsOutOfRange) {
   const std::vector<Spec> bad = {

@@ -3,35 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <deque>
-#include <random>
 #include <vector>
+
+#include "support/loss_book.h"
 
 namespace tamis {
 namespace {
 
+using test::ids_of;
+using test::kNorms;
+using test::kNumSamples;
+using test::loss_at;
+using test::make_pruner;
 using testing::HasSubstr;
-
-constexpr std::size_t kNumSamples = 40;
-
-Pruner make_pruner(std::size_t num_samples = kNumSamples, std::string score = "last-batch-loss") {
-  return Pruner({.num_samples = num_samples,
-                 .num_epochs = 4,
-                 .policy = {.name = "none"},
-                 .score = Spec{.name = std::move(score)}});
-}
-
-std::vector<SampleIndex> ids_of(const Pruner& pruner, const PlannedBatch& batch) {
-  std::vector<SampleIndex> ids(batch.count);
-  pruner.plan()->copy_to(batch.begin, ids);
-  return ids;
-}
-
-// The loss that belongs to the batch that starts at this place of the plan.
-double loss_at(std::size_t begin) { return 1.0 + static_cast<double>(begin); }
 
 TEST(LossBook, ByDeliveryALossBelongsToTheBatchDeliveredLast) {
   Pruner pruner = make_pruner();
@@ -201,67 +185,6 @@ TEST(LossBook, ThePositionFollowsTheIdsAndNotWhatWasDelivered) {
   EXPECT_EQ(pruner.num_observations(), 3U);
 }
 
-TEST(LossBook, AStateSavedInAPassInOrderCarriesWhatWasKeptBack) {
-  const auto run = [](bool interrupted) {
-    Pruner pruner = make_pruner();
-    LossBook book(pruner);
-    pruner.start_epoch(0);
-    book.begin_pass(Booking::in_order);
-    for (std::size_t k = 0; k < 5; ++k) {
-      book.deliver(8);
-      book.update(loss_at(8 * k));
-      if (interrupted && k == 2) {
-        book.deliver(8);  // fetched ahead, and fetched again after the resume
-        book.before_save();
-        const auto bytes = pruner.serialize();
-        pruner = make_pruner();
-        pruner.deserialize(bytes);
-        book.after_load();
-        EXPECT_EQ(pruner.position(), 24U);
-        EXPECT_EQ(pruner.num_observations(), 0U);
-        book.begin_pass(Booking::in_order);
-      }
-    }
-    book.finish_delivery();
-    EXPECT_EQ(to_warning(book.end_pass()), "");
-    book.before_save();
-    return pruner.serialize();
-  };
-  EXPECT_EQ(run(true), run(false));
-}
-
-TEST(LossBook, AResumedPassInOrderIsNotContinuedByDelivery) {
-  Pruner pruner = make_pruner();
-  LossBook book(pruner);
-  pruner.start_epoch(0);
-  book.begin_pass(Booking::in_order);
-  book.deliver(8);
-  book.update(1.0);
-  book.before_save();
-  book.after_load();
-  EXPECT_THROW(book.begin_pass(Booking::by_delivery), std::logic_error);
-  EXPECT_FALSE(book.end_pass().dropped);  // left as it was saved: one update for one batch
-  EXPECT_EQ(pruner.num_observations(), 1U);
-  EXPECT_NO_THROW(book.begin_pass(Booking::by_delivery));
-}
-
-TEST(LossBook, ADamagedAttachmentIsRefused) {
-  Pruner pruner = make_pruner();
-  LossBook book(pruner);
-  pruner.start_epoch(0);
-  book.begin_pass(Booking::in_order);
-  book.deliver(8);
-  book.update(1.0);
-  book.before_save();
-  const std::vector<std::byte> whole(pruner.attachment().begin(), pruner.attachment().end());
-  for (std::size_t size = 1; size < whole.size(); ++size) {
-    pruner.set_attachment({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)});
-    EXPECT_THROW(book.after_load(), std::runtime_error) << size;
-  }
-}
-
-const std::vector<float> kNorms(8, 1.0F);
-
 TEST(LossBook, AClaimIsAnUpdateThatIsObservedWhenItIsSettled) {
   Pruner pruner = make_pruner();
   pruner.start_epoch(0);
@@ -344,66 +267,6 @@ TEST(LossBook, NormsMustBeAsManyAsSamples) {
                std::invalid_argument);
 }
 
-TEST(LossBook, AStateSavedInAPassInOrderCarriesTheNormsThatWereKeptBack) {
-  const auto run = [](bool interrupted) {
-    Pruner pruner = make_pruner();
-    LossBook book(pruner);
-    pruner.start_epoch(0);
-    book.begin_pass(Booking::in_order);
-    for (std::size_t k = 0; k < 5; ++k) {
-      book.deliver(8);
-      if (k == 0) book.update(loss_at(0));
-      if (k == 1) book.claim();  // no backward pass
-      if (k > 1) book.settle(book.claim(), loss_at(8 * k), kNorms);
-      if (interrupted && k == 3) {
-        book.before_save();
-        const auto bytes = pruner.serialize();
-        pruner = make_pruner();
-        pruner.deserialize(bytes);
-        book.after_load();
-        EXPECT_EQ(pruner.num_observations(), 0U);
-        book.begin_pass(Booking::in_order);
-      }
-    }
-    book.finish_delivery();
-    EXPECT_FALSE(book.end_pass().dropped);
-    EXPECT_EQ(pruner.num_observations(), 4U);
-    book.before_save();
-    return pruner.serialize();
-  };
-  EXPECT_EQ(run(true), run(false));
-}
-
-TEST(LossBook, AnAttachmentOfTheFirstVersionIsRead) {
-  Pruner pruner = make_pruner();
-  LossBook book(pruner);
-  pruner.start_epoch(0);
-  std::vector<std::byte> bytes;
-  const auto add = [&](auto... values) {
-    const std::array array = {values...};
-    const std::uint64_t size = array.size();
-    const auto length = std::as_bytes(std::span(&size, 1));
-    const auto content = std::as_bytes(std::span(array));
-    bytes.insert(bytes.end(), length.begin(), length.end());
-    bytes.insert(bytes.end(), content.begin(), content.end());
-  };
-  const auto u64 = [](auto value) { return static_cast<std::uint64_t>(value); };
-  add(u64(1), u64(0), u64(0), u64(0));  // version, epoch, begin, is_broken
-  add(3U, 2U);                          // samples of each batch
-  add(0U, 2U);                          // losses of each update; 0: its mean
-  add(1.5);
-  add(2.5F, 3.5F);
-  pruner.set_attachment(bytes);
-  pruner.set_position(5);
-  book.after_load();
-  EXPECT_FALSE(book.end_pass().dropped);
-  EXPECT_EQ(pruner.num_observations(), 2U);
-  const auto order = pruner.plan()->order();
-  const std::vector<float> scores = pruner.scores();
-  for (std::size_t j = 0; j < 3; ++j) EXPECT_EQ(scores[order[j]], 1.5F);
-  for (std::size_t j = 3; j < 5; ++j) EXPECT_EQ(scores[order[j]], 3.0F);  // last-batch-loss
-}
-
 TEST(LossBook, ABatchPastTheEndOfThePlanIsRefused) {
   Pruner pruner = make_pruner();
   LossBook book(pruner);
@@ -414,112 +277,6 @@ TEST(LossBook, ABatchPastTheEndOfThePlanIsRefused) {
   book.deliver(kNumSamples - 1);
   EXPECT_THROW(book.deliver(2), std::out_of_range);
   EXPECT_THROW(book.begin_pass(Booking::in_order), std::logic_error);
-}
-
-// A training loop made up at random: how far its loader fetches ahead, which batches it skips or
-// uses twice, where it is left, and which updates come with ids.
-struct RandomLoop {
-  Booking booking;
-  std::size_t batch_size;
-  std::size_t lookahead;  // batches fetched before the one that is worked on
-  bool fetches_windows;   // fetches `lookahead + 1` batches at a time
-  double skips;
-  double repeats;
-  double uses_ids;
-  double leaves;
-};
-
-RandomLoop make_loop(std::mt19937_64& random) {
-  const auto chance = [&](double p) { return std::bernoulli_distribution(p)(random); };
-  const auto any = [&](double p) { return chance(0.5) ? 0.0 : p; };
-  return {.booking = chance(0.5) ? Booking::by_delivery : Booking::in_order,
-          .batch_size = 1 + random() % 9,
-          .lookahead = chance(0.5) ? 0 : random() % 4,
-          .fetches_windows = chance(0.2),
-          .skips = any(0.2),
-          .repeats = any(0.2),
-          .uses_ids = chance(0.7) ? 0.0 : (chance(0.5) ? 1.0 : 0.5),
-          .leaves = any(0.05)};
-}
-
-// Runs one pass; a refused update must say the cure.
-void walk(const RandomLoop& loop, Pruner& pruner, LossBook& book, std::mt19937_64& random) {
-  const auto chance = [&](double p) { return std::bernoulli_distribution(p)(random); };
-  const std::size_t size = pruner.plan()->size();
-  std::size_t end = pruner.position();
-  std::deque<PlannedBatch> fetched;
-  const auto fetch = [&] {
-    if (end == size) {
-      book.finish_delivery();
-      return;
-    }
-    const std::size_t count = std::min(loop.batch_size, size - end);
-    book.deliver(count);
-    fetched.push_back({end, count});
-    end += count;
-  };
-  book.begin_pass(loop.booking);
-  for (std::size_t k = 0; k < loop.lookahead && !loop.fetches_windows; ++k) fetch();
-  for (;;) {
-    if (loop.fetches_windows) {
-      if (fetched.empty()) {
-        for (std::size_t k = 0; k <= loop.lookahead; ++k) fetch();
-      }
-    } else {
-      fetch();
-    }
-    if (fetched.empty()) return;
-    const PlannedBatch batch = fetched.front();
-    fetched.pop_front();
-    if (chance(loop.leaves)) return;
-    if (chance(loop.skips)) continue;
-    // Of the batches that were fetched ahead when the loader ran dry, one skipped and another used
-    // twice look like two updates in turn: the one thing that counting cannot tell.
-    const bool is_tail = end == size && loop.lookahead > 0;
-    const int num_updates = chance(loop.repeats) && !is_tail ? 2 : 1;
-    for (int k = 0; k < num_updates; ++k) {
-      try {
-        if (chance(loop.uses_ids)) {
-          book.update(ids_of(pruner, batch), loss_at(batch.begin));
-        } else {
-          book.update(loss_at(batch.begin));
-        }
-      } catch (const std::logic_error& error) {
-        ASSERT_THAT(error.what(), HasSubstr("update(loss, batch)"));
-      }
-    }
-  }
-}
-
-TEST(LossBook, InThousandsOfRandomLoopsNoLossEndsUpOnAnotherBatch) {
-  std::size_t num_scored = 0;
-  std::size_t num_dropped = 0;
-  for (std::uint64_t seed = 0; seed < 5000; ++seed) {
-    std::mt19937_64 random(seed);
-    Pruner pruner = make_pruner(30 + random() % 40);
-    LossBook book(pruner);
-    const RandomLoop loop = make_loop(random);
-    for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
-      Pruner fresh = make_pruner(pruner.num_samples());
-      pruner = std::move(fresh);  // scores of this pass only
-      pruner.start_epoch(epoch);
-      walk(loop, pruner, book, random);
-      const PassSummary summary = book.end_pass();
-      num_dropped += summary.dropped ? 1 : 0;
-      const bool says_so = to_warning(summary).find("none of them") != std::string::npos;
-      ASSERT_EQ(summary.dropped, says_so) << "seed " << seed;
-      const std::vector<float> scores = pruner.scores();
-      for (std::size_t j = 0; j < pruner.plan()->size(); ++j) {
-        const float score = scores[pruner.plan()->order()[j]];
-        if (std::isnan(score)) continue;
-        ++num_scored;
-        ASSERT_EQ(score, static_cast<float>(loss_at(j / loop.batch_size * loop.batch_size)))
-            << "seed " << seed << ", place " << j;
-      }
-    }
-  }
-  EXPECT_GT(num_scored, 100'000U);
-  EXPECT_GT(num_dropped, 500U);
 }
 
 }  // namespace

@@ -36,26 +36,17 @@ TEST(Methods, BatchLossMethodsDifferFromTheirOriginalsInTheScoreOnly) {
   }
 }
 
-TEST(Methods, SayWhatKindOfLossTheyNeedAndPrefer) {
-  const auto scorer_of = [](const char* method) {
-    return make_scorer(parse_method(method).score, 1);
+TEST(Methods, SayWhatKindOfLossTheyNeed) {
+  const auto expect = [](LossKind kind, const std::vector<const char*>& methods) {
+    for (const char* method : methods) {
+      EXPECT_EQ(make_scorer(parse_method(method).score, 1)->needs(), kind) << method;
+    }
   };
-  for (const char* method : {"infobatch", "seta", "trim"}) {
-    EXPECT_EQ(scorer_of(method)->needs(), LossKind::sample_losses) << method;
-    EXPECT_EQ(scorer_of(method)->prefers(), LossKind::sample_losses) << method;
-  }
-  for (const char* method : {"epsilon-greedy", "ucb"}) {
-    EXPECT_EQ(scorer_of(method)->needs(), LossKind::mean_loss) << method;
-    EXPECT_EQ(scorer_of(method)->prefers(), LossKind::sample_losses) << method;
-  }
-  for (const char* method : {"ogs-infobatch", "ogs-seta", "ogs-trim"}) {
-    EXPECT_EQ(scorer_of(method)->needs(), LossKind::output_gradients) << method;
-    EXPECT_EQ(scorer_of(method)->prefers(), LossKind::output_gradients) << method;
-  }
-  for (const char* method :
-       {"full", "bls-infobatch", "bls-seta", "blr-infobatch", "random", "last-batch-loss+seta"}) {
-    EXPECT_EQ(scorer_of(method)->prefers(), LossKind::mean_loss) << method;
-  }
+  expect(LossKind::sample_losses, {"infobatch", "seta", "trim"});
+  expect(LossKind::any_losses, {"epsilon-greedy", "ucb"});
+  expect(LossKind::output_gradients, {"ogs-infobatch", "ogs-seta", "ogs-trim"});
+  expect(LossKind::mean_loss,
+         {"full", "bls-infobatch", "bls-seta", "blr-infobatch", "random", "last-batch-loss+seta"});
 }
 
 TEST(Methods, CoverEveryPolicyAloneAndWithTheScoresOfBlsAndBlr) {

@@ -50,14 +50,6 @@ TEST(Pruner, FillsInTheDefaultsOfPolicyAndScore) {
   EXPECT_EQ(*pruner.options().delta, 0.875);
 }
 
-TEST(Pruner, TurnsIntoABatchLossPrunerInOneExpression) {
-  const auto pruner =
-      Pruner({.num_samples = 10, .num_epochs = 8}).with_score({"batch-loss", {{"alpha", 0.7}}});
-  EXPECT_EQ(pruner.options().score->name, "batch-loss");
-  EXPECT_EQ(pruner.options().policy.name, "infobatch");
-  EXPECT_EQ(pruner.num_samples(), 10U);
-}
-
 TEST(Pruner, PlansAreTheSameForTheSameHistoryAndOtherwiseNot) {
   Pruner a(bls_infobatch(500));
   Pruner b(bls_infobatch(500));

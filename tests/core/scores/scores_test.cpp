@@ -6,6 +6,7 @@
 
 #include "support/golden.h"
 #include "support/random_input.h"
+#include "support/registered.h"
 #include "tamis/registry.h"
 
 namespace tamis {
@@ -261,20 +262,8 @@ TEST_P(ScorerConformance, RefusesOptionsItDoesNotHave) {
   EXPECT_THROW(make_scorer({GetParam(), {{"no_such_option", 1.0}}}, 3), std::invalid_argument);
 }
 
-std::vector<std::string> scorer_names() {
-  std::vector<std::string> names;
-  for (const auto& info : registered_scorers()) names.emplace_back(info.name);
-  return names;
-}
-
-std::string test_name(const testing::TestParamInfo<std::string>& info) {
-  std::string name = info.param;
-  std::replace(name.begin(), name.end(), '-', '_');
-  return name;
-}
-
-INSTANTIATE_TEST_SUITE_P(Registered, ScorerConformance, testing::ValuesIn(scorer_names()),
-                         test_name);
+INSTANTIATE_TEST_SUITE_P(Registered, ScorerConformance,
+                         testing::ValuesIn(test::names_of(registered_scorers())), test::test_name);
 
 TEST(Registry, SaysWhichNamesExist) {
   try {

@@ -86,50 +86,51 @@ TEST(BadTrace, LeavesNoOutputBehind) {
   EXPECT_THAT(folder.names(), testing::ElementsAre("scores.json", "trace.json"));
 }
 
-TEST(BadScores, AreRefusedWithTheEntryTheRuleAndTheValue) {
+// Every text as a file of scores is refused with its message, and that with `beginning`.
+void expect_refused(const std::vector<BadText>& cases, const std::string& beginning) {
   const TextFolder folder;
-  const std::vector<BadText> cases = {
-      {"", "must be JSON, got an empty file"},
-      {"[]", "number of scores must be in [1, 4294967295], got 0"},
-      {"{\"scores\": []}", "number of scores must be in [1, 4294967295], got 0"},
-      {"{}", "the key \"scores\" is missing"},
-      {"3", "got 3"},
-      {"null", "got null"},
-      {"{\"scores\": 3}", "scores must be an array, got 3"},
-      {"[1, \"a\"]", "scores[1] must be a finite 32-bit number or null, got \"a\""},
-      {"[1, [2]]", "scores[1] must be a finite 32-bit number or null, got an array of 1"},
-      {"[Infinity]", "scores[0] must be a finite 32-bit number or null, got Infinity"},
-      {"[1, -Infinity]", "scores[1] must be a finite 32-bit number or null, got -Infinity"},
-      {"[1e39]", "scores[0] must be a finite 32-bit number or null, got 1e+39"},
-      {"[true]", "got true"},
-  };
   for (const auto& [text, message] : cases) {
     SCOPED_TRACE(text);
     const std::string path = folder.write("scores.json", text);
     EXPECT_THAT(run_refused(1, {"plan", "--scores", path, "--policy", "infobatch"}),
-                testing::AllOf(HasSubstr("scores.json: "), HasSubstr(message)));
+                testing::AllOf(HasSubstr(beginning), HasSubstr(message)));
   }
 }
 
+TEST(BadScores, AreRefusedWithTheEntryTheRuleAndTheValue) {
+  expect_refused(
+      {
+          {"", "must be JSON, got an empty file"},
+          {"[]", "number of scores must be in [1, 4294967295], got 0"},
+          {"{\"scores\": []}", "number of scores must be in [1, 4294967295], got 0"},
+          {"{}", "the key \"scores\" is missing"},
+          {"3", "got 3"},
+          {"null", "got null"},
+          {"{\"scores\": 3}", "scores must be an array, got 3"},
+          {"[1, \"a\"]", "scores[1] must be a finite 32-bit number or null, got \"a\""},
+          {"[1, [2]]", "scores[1] must be a finite 32-bit number or null, got an array of 1"},
+          {"[Infinity]", "scores[0] must be a finite 32-bit number or null, got Infinity"},
+          {"[1, -Infinity]", "scores[1] must be a finite 32-bit number or null, got -Infinity"},
+          {"[1e39]", "scores[0] must be a finite 32-bit number or null, got 1e+39"},
+          {"[true]", "got true"},
+      },
+      "scores.json: ");
+}
+
 TEST(BadJson, SyntaxErrorsGiveLineAndColumn) {
-  const TextFolder folder;
-  const std::vector<BadText> cases = {
-      {"[1, 2", "line 1, column 6"},
-      {"[1,\n 2,\n 3 4]", "line 3, column 4"},
-      {"[NaN, NaN, x]", "line 1, column 12"},
-      {"[Infinity, -Infinity, x]", "line 1, column 23"},
-      {"[NaN,\n NaN, x]", "line 2, column 7"},
-      {"[1] trailing", "line 1, column 7"},
-      {"{\"scores\": [1, 2}", "line 1, column 17"},
-      {"[1, nan]", "line 1, column 6"},
-      {"\xff\xfe", "line 1, column 1"},
-  };
-  for (const auto& [text, message] : cases) {
-    SCOPED_TRACE(text);
-    const std::string path = folder.write("scores.json", text);
-    EXPECT_THAT(run_refused(1, {"plan", "--scores", path, "--policy", "infobatch"}),
-                testing::AllOf(HasSubstr("scores.json: not valid JSON at "), HasSubstr(message)));
-  }
+  expect_refused(
+      {
+          {"[1, 2", "line 1, column 6"},
+          {"[1,\n 2,\n 3 4]", "line 3, column 4"},
+          {"[NaN, NaN, x]", "line 1, column 12"},
+          {"[Infinity, -Infinity, x]", "line 1, column 23"},
+          {"[NaN,\n NaN, x]", "line 2, column 7"},
+          {"[1] trailing", "line 1, column 7"},
+          {"{\"scores\": [1, 2}", "line 1, column 17"},
+          {"[1, nan]", "line 1, column 6"},
+          {"\xff\xfe", "line 1, column 1"},
+      },
+      "scores.json: not valid JSON at ");
 }
 
 TEST(BadJson, CutOrNoisyTextNeverCrashes) {

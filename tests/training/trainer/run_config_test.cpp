@@ -109,7 +109,7 @@ TEST(RunConfig, HasTheFieldsThatOtherToolsRead) {
       RunConfig{.data = {}, .model = {}, .training = {}, .method = parse_method("bls-infobatch")},
       kFacts);
   EXPECT_EQ(json["format"], "tamis-run");
-  EXPECT_EQ(json["format_version"], 2);
+  EXPECT_EQ(json["format_version"], 3);
   EXPECT_EQ(json["method"]["name"], "bls-infobatch");
   EXPECT_EQ(json["seed"], 0);
   EXPECT_EQ(json["epochs"], 16);

@@ -1,0 +1,1 @@
+"""What the recipes share: assets, readers, engines, metrics and the folder of a run. No training loop."""

@@ -1,0 +1,85 @@
+"""The pictures in docs/tasks.md.
+
+    python -m recipes.kit.gallery docs/tasks                                          # the data
+    python -m recipes.kit.gallery docs/tasks --detector runs/tasks/detection/full-seed0    # and what a detector finds
+    python -m recipes.kit.gallery docs/tasks --samples vae=runs/tasks/vae/full-seed0       # and what a generator draws
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+
+import numpy as np
+import torch
+from PIL import Image, ImageDraw
+
+from . import grids, pictures, scenes
+
+COLOURS = [(230, 60, 60), (60, 120, 230), (50, 170, 70), (240, 160, 20), (160, 80, 200)]
+SIZE, COLUMNS, ROWS = 128, 6, 2
+
+
+def sheet(images: list[np.ndarray], path: pathlib.Path) -> None:
+    grid = torch.stack([torch.from_numpy(image).permute(2, 0, 1).float() / 127.5 - 1 for image in images])
+    grids.save(grid, path, columns=COLUMNS, scale=1)
+
+
+def marked(image: np.ndarray, boxes: list[tuple[int, tuple[float, ...]]], masks: list[tuple[int, np.ndarray]]) -> np.ndarray:
+    """Boxes as frames, masks as tints, in the colour of the class."""
+    image = image.copy()
+    for label, mask in masks:
+        image[mask] = (0.6 * image[mask] + 0.4 * np.array(COLOURS[label])).astype(np.uint8)
+    picture = Image.fromarray(image)
+    draw = ImageDraw.Draw(picture)
+    for label, (x, y, width, height) in boxes:
+        draw.rectangle((x, y, x + width - 1, y + height - 1), outline=COLOURS[label])
+    return np.array(picture)
+
+
+def draw_data(folder: pathlib.Path) -> None:
+    cifar, drawings = pictures.cifar10("train", 40), pictures.quickdraw("train", 60)
+    grids.save(cifar.pixels.float() / 127.5 - 1, folder / "cifar10.webp", columns=20, scale=1)
+    grids.save(1 - drawings.pixels.float() / 127.5, folder / "quickdraw.png", columns=20, scale=1)
+    found = scenes.Scenes("train", COLUMNS * ROWS, SIZE)
+    shown = []
+    for k in range(len(found)):
+        scene = found[k]
+        masks = [(instance.label, instance.mask) for instance in scene.instances]
+        boxes = [(instance.label, instance.box) for instance in scene.instances]
+        shown.append(marked(scene.image, boxes, masks if k >= COLUMNS else []))
+    sheet(shown, folder / "scenes.webp")
+
+
+def draw_detections(folder: pathlib.Path, run: pathlib.Path, threshold: float = 0.3) -> None:
+    from . import coco, yolo
+
+    found = scenes.Scenes("val", COLUMNS * ROWS, SIZE)
+    annotations = coco.read(scenes.write(found, run / "gallery"))
+    model = yolo.YOLO(str(run / "weights" / "last.pt")).model
+    images = [found[k].image for k in range(len(found))]
+    boxes: list[list[tuple[int, tuple[float, ...]]]] = [[] for _ in images]
+    for one in yolo.detections(model, "yolov5n.yaml", annotations, SIZE, masks=False):
+        if one["score"] >= threshold:
+            boxes[one["image_id"]].append((one["category_id"], tuple(one["bbox"])))
+    sheet([marked(image, marks, []) for image, marks in zip(images, boxes)], folder / "detections.webp")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--detector", metavar="RUN", type=pathlib.Path, help="folder of a detector's run")
+    parser.add_argument("--samples", metavar="NAME=RUN", action="append", default=[], help="folder of a generator's run")
+    args = parser.parse_args()
+    draw_data(args.folder)
+    if args.detector:
+        draw_detections(args.folder, args.detector)
+    for choice in args.samples:
+        name, _, run = choice.partition("=")
+        picture = Image.open(pathlib.Path(run) / "samples.png")
+        half = picture.crop((0, 0, picture.width, picture.height // 2 + 1))
+        half.save(args.folder / f"{name}.webp", lossless=half.mode == "L")
+
+
+if __name__ == "__main__":
+    main()

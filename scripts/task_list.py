@@ -1,0 +1,77 @@
+"""The paper's tasks as recipes: what `make tasks` runs, and the paper's own rows for the page."""
+
+from dataclasses import dataclass, field
+
+METHODS = ["full", "fewer-epochs", "random-dynamic", "bls-infobatch", "bls-seta", "ogs-infobatch", "ogs-seta"]
+SEEDS = [0, 1, 2]
+CLASSIFICATION, GENERATION = "recipes.classification.train", "recipes.generation"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One table.
+
+    Attributes:
+        key: Name of its result file, and of its pictures in docs/tasks.
+        module: The recipe.
+        settings: Changes to its quick preset.
+        ours: What the recipe trains on.
+        theirs: The paper's data and metric.
+        paper: Its figures by method: (value, pruned in percent).
+        pictures: {file in docs/tasks: what it shows}.
+        fidelity: Further runs whose scores are compared with the losses: {name: changes}.
+    """
+
+    key: str
+    title: str
+    module: str
+    ours: str
+    theirs: str
+    paper: dict
+    settings: tuple = ()
+    pictures: dict = field(default_factory=dict)
+    fidelity: dict = field(default_factory=dict)
+
+
+def rows(full, infobatch, seta):
+    """(value, pruned) of the paper's three rows; full as a value."""
+    return {"full": (full, None), "bls-infobatch": infobatch, "bls-seta": seta}
+
+
+IMAGENET = "ImageNet-1K, accuracy"
+SCENES = "400 composed scenes: real cut-outs (Tux Paint) on photographs (MATE), other cut-outs in the validation part"
+
+TASKS = [
+    Task("resnet18", "Classification, ResNet-18", CLASSIFICATION, "4,000 pictures of CIFAR-10", "CIFAR-100, accuracy",
+         rows(78.2, (78.3, 33.9), (78.4, 40.1)), pictures={"cifar10.webp": "CIFAR-10"}),
+    Task("resnet50", "Classification, ResNet-50", CLASSIFICATION, "4,000 pictures of CIFAR-10", "CIFAR-100, accuracy",
+         rows(80.6, (80.5, 38.6), (80.7, 40.7)), ("model=resnet50",)),
+    Task("efficientnet", "Classification, EfficientNet", CLASSIFICATION, "4,000 pictures of CIFAR-10", IMAGENET,
+         rows(76.1, (75.7, 32.8), (76.0, 31.1)), ("model=efficientnet",)),
+    Task("vit", "Classification, ViT", CLASSIFICATION, "4,000 pictures of CIFAR-10", IMAGENET,
+         rows(73.3, (73.2, 26.2), (73.3, 25.2)), ("model=vit",)),
+    Task("swin", "Classification, Swin", CLASSIFICATION, "4,000 pictures of CIFAR-10", IMAGENET,
+         rows(80.0, (80.0, 30.8), (80.0, 44.5)), ("model=swin",)),
+    Task("vim", "Classification, Vim (Mamba)", CLASSIFICATION, "4,000 pictures of CIFAR-10", IMAGENET,
+         rows(75.7, (75.6, 22.9), (75.6, 29.4)), ("model=vim",)),
+    Task("quickdraw", "Classification, YOLOv5n-cls", CLASSIFICATION, "13,800 of QuickDraw's drawings", "CIFAR-100, acc@1",
+         rows(58.0, (57.6, 20.4), (58.0, 35.4)), ("model=yolov5n-cls", "dataset=quickdraw", "limit=13800"),
+         {"quickdraw.png": "drawings of QuickDraw"}),
+    Task("detection", "Object detection, YOLOv5n", "recipes.detection.train", SCENES, "COCO, mAP.5",
+         rows(38.2, (38.5, 21.6), (38.3, 25.2)),
+         pictures={"scenes.webp": "scenes of the training part, boxes and masks (Tux Paint, MATE: GPL)",
+                   "detections.webp": "what a detector finds in the validation part"}),
+    Task("segmentation", "Instance segmentation, YOLOv5n-seg", "recipes.segmentation.train", SCENES, "COCO, mask mAP.5",
+         rows(29.5, (31.0, 29.5), (31.7, 36.1))),
+    Task("vae", "Generation, VAE", f"{GENERATION}.vae", "6,000 digits of MNIST", "MNIST, FID",
+         rows(35.34, (35.55, 28.9), (35.34, 34.0)), pictures={"vae.webp": "digits that a VAE has drawn"}),
+    Task("ddpm", "Generation, DDPM", f"{GENERATION}.ddpm", "2,000 pictures of CIFAR-10", "CIFAR-10, FID",
+         rows(16.38, (17.01, 28.7), (16.35, 30.8)), pictures={"ddpm.webp": "pictures that a diffusion model has painted"},
+         fidelity={"time step 500": ("time_step=500",)}),
+    Task("ddpm-cfg", "Generation, DDPM with classifier-free guidance", f"{GENERATION}.ddpm", "2,000 pictures of CIFAR-10",
+         "CIFAR-10, FID", rows(14.89, (14.99, 22.0), (14.72, 22.3)), ("guidance=2.0",)),
+]
+
+
+def find(key):
+    return next(task for task in TASKS if task.key == key)

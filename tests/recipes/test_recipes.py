@@ -1,0 +1,176 @@
+"""Every recipe learns, prunes the right samples, and goes on after an interruption.
+
+Small parts of the real data, seconds each. The margins are about half of what seed 0 reaches.
+"""
+
+import numpy as np
+import pytest
+import tamis
+import torch
+from conftest import Interrupted, lines, without_times
+from truth import BATCH, EPOCHS, SIZE, Log, judge
+
+from recipes.classification import models, vim
+from recipes.classification import train as classification
+from recipes.generation import ddpm, vae
+from recipes.kit import pictures
+
+
+def command(out, *settings, method="bls-infobatch", seed=0):
+    changes = [part for setting in settings for part in ("--set", setting)]
+    return ["--out", str(out), "--method", method, "--seed", str(seed), *changes]
+
+
+# Digits, epochs, learning rate: what each needs to learn something within seconds.
+ENOUGH = {
+    "resnet18": (300, 4, 0.001), "resnet50": (250, 4, 0.001), "efficientnet": (300, 4, 0.003), "vit": (600, 5, 0.001),
+    "swin": (800, 6, 0.001), "vim": (250, 4, 0.003), "yolov5n-cls": (400, 4, 0.001),
+}
+
+
+@pytest.mark.parametrize("model", models.MODELS)
+def test_every_classifier_learns_on_pruned_data(model, tmp_path):
+    """An untrained model has 10 % of the digits right; after some hundred steps it is 16 % at least."""
+    limit, epochs, rate = ENOUGH[model]
+    settings = (f"model={model}", f"limit={limit}", f"epochs={epochs}", f"learning_rate={rate}")
+    classification.main(command(tmp_path, "dataset=mnist", "test_limit=200", "batch_size=8", *settings))
+    found = lines(tmp_path)
+    assert found[-1]["values"]["acc@1"] > 0.16
+    assert sum(line["pruned"] for line in found) == pytest.approx(0.3 * limit * epochs, rel=0.15)
+
+
+def test_a_classifier_learns_drawings_of_345_things(tmp_path):
+    """By chance 1.4 % have their class among the first five."""
+    settings = ("dataset=quickdraw", "model=efficientnet", "limit=1725", "test_limit=345", "epochs=3", "batch_size=16")
+    classification.main(command(tmp_path, *settings, "learning_rate=0.003", method="bls-seta"))
+    assert lines(tmp_path)[-1]["values"]["acc@5"] > 0.03
+
+
+def test_the_scan_of_vim_is_the_sequential_one():
+    torch.manual_seed(0)
+    decay, inputs = torch.rand(2, 21, 3, 4, dtype=torch.double), torch.randn(2, 21, 3, 4, dtype=torch.double, requires_grad=True)
+    state, expected = torch.zeros(2, 3, 4, dtype=torch.double), []
+    for t in range(21):
+        state = decay[:, t] * state + inputs[:, t]
+        expected.append(state)
+    expected = torch.stack(expected, 1)
+    torch.testing.assert_close(vim.scan(decay, inputs), expected, rtol=1e-12, atol=1e-12)
+    weights = torch.randn_like(inputs)
+    (ours,) = torch.autograd.grad((vim.scan(decay, inputs) * weights).sum(), inputs)
+    (theirs,) = torch.autograd.grad((expected * weights).sum(), inputs)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_a_selective_scan_looks_back_and_a_vim_block_both_ways():
+    torch.manual_seed(0)
+    x = torch.randn(1, 9, 8, requires_grad=True)
+    for layer, sees in ((vim.SelectiveScan(8), range(5)), (vim.Block(8), range(9))):
+        (gradient,) = torch.autograd.grad(layer(x)[0, 4].sum(), x)
+        assert torch.nonzero(gradient[0].abs().sum(1)).flatten().tolist() == list(sees)
+
+
+def test_the_vae_draws_digits(tmp_path):
+    """It describes digits in less than 150 of the untrained model's 550 nats, and its drawings are nearer to them."""
+    settings = ("limit=6000", "samples=400", "batch_size=64")
+    vae.main(command(tmp_path / "trained", *settings, "learning_rate=0.003", "epochs=8"))
+    vae.main(command(tmp_path / "untrained", *settings, "learning_rate=0", "epochs=1", method="full"))
+    trained, untrained = (lines(tmp_path / name)[-1]["values"] for name in ("trained", "untrained"))
+    distance = "frechet_distance_on_classifier_features"
+    assert trained[distance] < 0.7 * untrained[distance]
+    assert trained["negative_elbo"] < 150 < 500 < untrained["negative_elbo"]
+    assert (tmp_path / "trained" / "samples.png").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("guidance", ["0", "2"])
+def test_diffusion_learns_on_pruned_data(guidance, tmp_path):
+    """The error of the predicted noise falls from the untrained model's 1 below 0.7, the Frechet distance by a quarter."""
+    small = ("limit=300", "samples=60", "batch_size=16", "width=16", "sampling_steps=8", f"guidance={guidance}")
+    ddpm.main(command(tmp_path / "trained", *small, "epochs=5", "learning_rate=0.003"))
+    ddpm.main(command(tmp_path / "untrained", *small, "epochs=1", "learning_rate=0", method="full"))
+    trained, untrained = (lines(tmp_path / name)[-1]["values"] for name in ("trained", "untrained"))
+    assert trained["noise_error"] < 0.7 < 0.95 < untrained["noise_error"]
+    distance = "frechet_distance_on_classifier_features"
+    assert trained[distance] < 0.75 * untrained[distance]
+
+
+RESUMED = {
+    "classification": (classification, ("limit=64", "test_limit=50", "epochs=4", "batch_size=16")),
+    "vae": (vae, ("limit=300", "samples=100", "epochs=4")),
+    "ddpm": (ddpm, ("limit=64", "samples=20", "epochs=4", "batch_size=16", "width=8", "sampling_steps=2", "guidance=1")),
+}
+
+
+@pytest.mark.parametrize("name", RESUMED)
+def test_a_resumed_recipe_is_the_one_that_was_not_interrupted(name, tmp_path, interrupt):
+    recipe, settings = RESUMED[name]
+    recipe.main(command(tmp_path / "whole", *settings, method="ogs-infobatch"))
+    restore = interrupt(2)
+    with pytest.raises(Interrupted):
+        recipe.main(command(tmp_path / "cut", *settings, method="ogs-infobatch"))
+    restore()
+    recipe.main(command(tmp_path / "cut", *settings, method="ogs-infobatch"))
+    assert without_times(tmp_path / "cut") == without_times(tmp_path / "whole")
+
+
+class Spy:
+    """Logs which samples really were in the tensors of each step: every picture has one colour, which tells its index."""
+
+    def __init__(self, monkeypatch):
+        self.log, self.seen, self.handler = Log(), None, None
+        plain = tamis.Handler.update
+
+        def update(handler, loss, *more, **options):
+            self.handler = handler
+            self.log.see(handler.epoch, self.seen, loss)
+            return plain(handler, loss, *more, **options)
+
+        monkeypatch.setattr(tamis.Handler, "update", update)
+        for name in ("cifar10", "mnist"):
+            monkeypatch.setattr(pictures, name, self.make_reader(*((3, 32) if name == "cifar10" else (1, 28))))
+
+    @staticmethod
+    def make_reader(channels, size):
+        def read(part, limit=0, data=None):
+            count = SIZE if part == "train" else 20
+            pixels = (4 * torch.arange(count, dtype=torch.uint8))[:, None, None, None].expand(-1, channels, size, size)
+            return pictures.Pictures(pixels.contiguous(), torch.arange(count) % 10, [str(k) for k in range(10)])
+
+        return read
+
+    def see(self, images):
+        middle = images.shape[-1] // 2
+        self.seen = ((images[:, 0, middle, middle] + 1) * 127.5 / 4).round().long().tolist()
+
+
+EXACT = (f"epochs={EPOCHS}", f"batch_size={BATCH}", "prune=0")
+
+
+def test_the_classifier_scores_the_samples_it_was_trained_on(tmp_path, monkeypatch):
+    spy = Spy(monkeypatch)
+    make = models.make
+
+    def watched(*arguments):
+        model = make(*arguments)
+        model.register_forward_pre_hook(lambda module, inputs: spy.see(inputs[0]) if module.training else None)
+        return model
+
+    monkeypatch.setattr(models, "make", watched)
+    classification.main(command(tmp_path, *EXACT))
+    judge(spy.log.steps, spy.handler.scores)
+
+
+@pytest.mark.parametrize("recipe", [vae, ddpm])
+def test_generators_score_the_samples_they_were_trained_on(recipe, tmp_path, monkeypatch):
+    spy = Spy(monkeypatch)
+    plain = recipe.losses
+
+    def losses(*arguments):
+        if torch.is_grad_enabled():
+            spy.see(arguments[1] if recipe is vae else arguments[2])
+        return plain(*arguments)
+
+    monkeypatch.setattr(recipe, "losses", losses)
+    more = ("width=8", "sampling_steps=2") if recipe is ddpm else ()
+    recipe.main([*command(tmp_path, *EXACT, "samples=10", *more), "--data", str(tmp_path)])
+    judge(spy.log.steps, spy.handler.scores)
+    assert np.isfinite(spy.handler.scores).all()

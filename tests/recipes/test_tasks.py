@@ -1,0 +1,85 @@
+"""The page of the tasks says what the results say, also against pruning, and nothing of too few seeds."""
+
+import json
+import sys
+
+import pytest
+from conftest import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import render_tasks  # noqa: E402
+import task_list  # noqa: E402
+import tasks  # noqa: E402
+
+
+def row(method, mean, difference=None, supported=False):
+    interval = difference and {"mean": difference, "low": difference - 0.01, "high": difference + 0.01, "supported": supported}
+    saved = None if method == "full" else 0.28
+    return {"method": method, "mean": mean, "deviation": 0.005, "difference": interval, "time_saved": saved}
+
+
+def result(**changes):
+    rows = [row("full", 0.7), row("fewer-epochs", 0.66, -0.04, True), row("random-dynamic", 0.68, -0.02)]
+    rows += [row("bls-infobatch", 0.67, -0.03), row("bls-seta", 0.65, -0.05, True), row("ogs-infobatch", 0.69, -0.01)]
+    rows += [row("ogs-seta", 0.66, -0.04)]
+    return {
+        "command": "make tasks TASKS=resnet18", "commit": "abc", "seeds": [0, 1, 2],
+        "environment": {"cpu": "some", "torch": "2", "date": "2026-01-01T00:00:00"},
+        "data": {"name": "cifar10", "num_train": 4000}, "model": {"name": "resnet18"},
+        "training": {"epochs": 10, "batch_size": 64, "threads": 1},
+        "metrics": [{"name": "acc@1", "unit": "fraction", "direction": "higher", "headline": True}],
+        "summary": {"rows": rows}, "used_share": {name: 1.0 if name == "full" else 0.7 for name in task_list.METHODS},
+        "fidelity": {"": {"BLS": 0.1, "BLR": 0.2, "OGS": 0.9}}, **changes,
+    }
+
+
+def test_the_table_has_our_figures_and_the_papers():
+    text = render_tasks.page({"resnet18": result()})
+    assert "| full | 70.00 ± 0.50 | - | 0.0 % | - | 78.2 |" in text
+    assert "| bls-infobatch | 67.00 ± 0.50 | -3.00 [-4.00, -2.00] | 30.0 % | 28 % | 78.3, 33.9 % pruned |" in text
+    assert "| Classification, ResNet-18 | 0.100 | 0.200 | 0.900 |" in text
+
+
+def test_what_pruning_costs_is_said():
+    text = render_tasks.page({"resnet18": result()})
+    assert "Worse than full, beyond what the seeds explain: fewer-epochs, bls-seta." in text
+    assert "Above both equal-budget baselines: ogs-infobatch (means only)." in text
+    lower = result(metrics=[{"name": "distance", "direction": "lower", "headline": True}])
+    assert "Better than full: fewer-epochs, bls-seta." in render_tasks.verdict(lower)
+
+
+def test_tasks_without_results_are_named():
+    text = render_tasks.page({"resnet18": result()})
+    rows = {line.split(" | ")[0]: line for line in text.splitlines() if line.startswith("| ")}
+    assert rows["| Object detection, YOLOv5n"].endswith("| 38.5, 21.6 % pruned | 38.3, 25.2 % pruned | not measured yet |")
+    assert rows["| Classification, YOLOv5n-cls"].endswith("| not measured yet |") and "Not measured yet" in text
+
+
+def test_two_seeds_are_not_published(tmp_path):
+    (tmp_path / "task-resnet18.json").write_text(json.dumps(result(seeds=[0, 1])))
+    (tmp_path / "task-vae.json").write_text(json.dumps(result()))
+    assert list(render_tasks.load(tmp_path)) == ["vae"]
+
+
+def test_progress_counts_finished_runs(tmp_path, monkeypatch):
+    for name, count in (("full-seed0", 2), ("full-seed1", 1)):
+        folder = tmp_path / "vae" / name
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text('{"epochs": 2}')
+        (folder / "metrics.jsonl").write_text("{}\n" * count)
+    chosen = [task_list.find("vae")]
+    monkeypatch.setattr(tasks.time, "monotonic", lambda: 60.0)
+    assert tasks.estimate(tmp_path, chosen, started=0.0, before=1) == "1 of 21 runs done"
+    assert tasks.estimate(tmp_path, chosen, started=0.0, before=0) == "1 of 21 runs done, about 20 minutes left"
+
+
+@pytest.mark.parametrize("task", task_list.TASKS, ids=lambda task: task.key)
+def test_every_task_is_a_recipe_whose_settings_it_knows(task, tmp_path):
+    import importlib
+
+    from recipes.kit import run
+
+    module = importlib.import_module(task.module)
+    changes = [part for setting in task.settings for part in ("--set", setting)]
+    args = run.arguments(module.__doc__, module.PRESETS, ["--out", str(tmp_path), *changes])
+    assert args.prune == 0.3 and set(task.paper) <= set(task_list.METHODS)
