@@ -46,9 +46,10 @@ def count_one(program, benchmark, function, num_calls, folder):
     text = output.read_text()
     events = re.search(r"^events: (.*)$", text, re.MULTILINE)[1].split()
     totals = dict(zip(events, map(int, re.search(r"^(?:totals|summary): (.*)$", text, re.MULTILINE)[1].split())))
-    return {"instructions": totals["Ir"] // num_calls,
-            "first_level_misses": (totals["D1mr"] + totals["D1mw"]) // num_calls,
-            "second_level_misses": (totals["DLmr"] + totals["DLmw"]) // num_calls}
+    # Zeros at the end of the line are left out.
+    total = lambda *names: sum(totals.get(name, 0) for name in names) // num_calls  # noqa: E731
+    return {"instructions": total("Ir"), "first_level_misses": total("D1mr", "D1mw"),
+            "second_level_misses": total("DLmr", "DLmw")}
 
 
 def count(program, base=None):
