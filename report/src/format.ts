@@ -82,11 +82,11 @@ export function duration(seconds: number|null): string {
   return `${minutes}${kThinSpace}min ${whole % 60}${kThinSpace}s`;
 }
 
-// On axes, where all values have one unit.
-export function axisDuration(seconds: number): string {
-  if (seconds < 300) return round(seconds, 2) + kThinSpace + 's';
-  if (seconds < 18000) return round(seconds / 60, 1) + kThinSpace + 'min';
-  return round(seconds / 3600, 1) + kThinSpace + 'h';
+// The one unit of all values of an axis that ends at `longest`; ticks are round numbers of it.
+export function timeUnit(longest: number): {seconds: number, tick: (value: number) => string} {
+  const [seconds, name]: [number, string] =
+      longest < 300 ? [1, 's'] : longest < 18000 ? [60, 'min'] : [3600, 'h'];
+  return {seconds, tick: (value) => round(value, 2) + kThinSpace + name};
 }
 
 // At most `decimals` decimals, and none that are zero.

@@ -4,7 +4,6 @@ import {cumulative, curves, lastHalf, type Series} from '../charts/curves';
 import {lineChart, type LineChartSpec} from '../charts/line_chart';
 import {h, segments, select} from '../dom';
 import {
-  axisDuration,
   fixed,
   MetricFormat,
   metricName,
@@ -12,6 +11,7 @@ import {
   percent,
   round,
   short,
+  timeUnit,
 } from '../format';
 import {legend, type Methods} from '../methods';
 import type {Comparison, Metric} from '../model';
@@ -39,12 +39,16 @@ const kSamples: Axis = {
   xTick: short,
   shared: false,
 };
-const kTime: Axis = {
-  x: (epochs) => cumulative(epochs.train_seconds),
-  xName: 'training time',
-  xTick: axisDuration,
-  shared: false,
-};
+function timeAxis(comparison: Comparison): Axis {
+  const totals = comparison.runs.map((run) => cumulative(run.epochs.train_seconds).at(-1) ?? 0);
+  const unit = timeUnit(Math.max(...totals));
+  return {
+    x: (epochs) => cumulative(epochs.train_seconds).map((seconds) => seconds / unit.seconds),
+    xName: 'training time',
+    xTick: unit.tick,
+    shared: false,
+  };
+}
 
 function bands(comparison: Comparison): string {
   return comparison.rows.some((row) => row.num_seeds > 1) ?
@@ -164,7 +168,8 @@ export const trainingCurves: Section = {
           headlineChart(
               comparison, methods, kSamples,
               'Summed over the epochs: what was learned from as much work.'),
-          headlineChart(comparison, methods, kTime, 'Testing is not counted.'),
+          headlineChart(
+              comparison, methods, timeAxis(comparison), 'Testing is not counted.'),
           prunedChart(comparison, methods), otherChart(comparison, methods)));
   },
 };
