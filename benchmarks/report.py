@@ -5,6 +5,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "python"))
 
+import counts  # noqa: E402
 import overhead  # noqa: E402
 import results  # noqa: E402
 import watching  # noqa: E402
@@ -40,6 +41,9 @@ ROWS = [
     ("trim plan", "plan/trim/{n}", None, "memcpy/{n}"),
     ("save", "save/{n}", "torch_save/{n}", "floor_write/{n}"),
     ("load", "load/{n}", "torch_load/{n}", None),
+    ("InfoBatch plan, all cores, against one", "threads/plan/infobatch/{n}", None, "plan/infobatch/{n}"),
+    ("SeTa plan, all cores, against one", "threads/plan/seta/{n}", None, "plan/seta/{n}"),
+    ("load, all cores, against one", "threads/load/{n}", None, "load/{n}"),
 ]
 
 
@@ -73,6 +77,16 @@ def short_table(result):
         lines.append(f"| {title} | " + " | ".join(times) + " | " + " / ".join(ratios) + " x |")
     lines += ["", provenance(result)]
     return "\n".join(lines)
+
+
+def merged(kept, measured):
+    """A result with what was measured later put in; it must be of the same code."""
+    if kept["commit"] != measured["commit"]:
+        sys.exit(f"the result of {kept['date'][:10]} is of commit {kept['commit'][:12]}, not of this one: measure all of it")
+    result = {**kept, **{name: value for name, value in measured.items() if name != "measured"}}
+    result["measured"] = {**kept["measured"], **measured["measured"]}
+    result["others_used_cores"] = max(kept["others_used_cores"], measured["others_used_cores"])
+    return result
 
 
 def sizes_of(result):
@@ -121,6 +135,71 @@ def regressions(result, committed, color):
     return f"{RED}{text}{PLAIN}" if color else text
 
 
+# Operation, N, what its time is compared with, and the aim: times the floor at most, or times faster than the peer at least.
+AIMS = [
+    ("score update, B = 128", 10**6, "floor", 1.3), ("score update, B = 128", 10**6, "peer", 150),
+    ("InfoBatch plan", 10**6, "floor", 13), ("InfoBatch plan", 10**7, "floor", 8), ("InfoBatch plan", 10**8, "floor", 9),
+    ("InfoBatch plan", 10**6, "peer", 120), ("InfoBatch plan", 10**7, "peer", 70),
+    ("SeTa plan, 10 groups", 10**6, "floor", 45), ("SeTa plan, 10 groups", 10**7, "floor", 14),
+    ("SeTa plan, 10 groups", 10**8, "floor", 11), ("SeTa plan, 10 groups", 10**6, "peer", 2000),
+    ("InfoBatch plan against randperm", 10**6, "peer", 5), ("random plan", 10**6, "peer", 5),
+    ("BLR update against BLS, B = 128", 10**6, "floor", 2),
+    ("save", 10**8, "peer", 2.5), ("save", 10**8, "floor", 1.3), ("load", 10**8, "peer", 5),
+]
+
+
+def aims_table(result):
+    """Markdown: what was aimed at, and what this result has."""
+    rows = {title: {"own": own, "peer": peer, "floor": floor} for title, own, peer, floor in ROWS}
+    lines = ["| operation | N | aim | result | |", "|---|--:|--:|--:|---|"]
+    for title, n, kind, limit in AIMS:
+        own, other = (result["measured"].get(rows[title][which].format(n=n)) for which in ("own", kind))
+        if not own or not other:
+            continue
+        ratio = own["seconds"] / other["seconds"]
+        is_reached = ratio <= limit if kind == "floor" else 1 / ratio >= limit
+        aim, found = ((f"at most {limit:g} x the floor", f"{ratio:.3g} x") if kind == "floor"
+                      else (f"{limit:g} x faster", f"{1 / ratio:.3g} x"))
+        lines.append(f"| {title} | {n:.0e} | {aim} | {found} | {'reached' if is_reached else 'missed'} |")
+    return "\n".join(lines)
+
+
+def memory_table(entries):
+    lines = ["| policy | N | peak memory per sample | state file per sample | plan | save | load |",
+             "|---|--:|--:|--:|--:|--:|--:|"]
+    for entry in entries:
+        save, load = (duration(entry[name]) if name in entry else "" for name in ("save_seconds", "load_seconds"))
+        file = f"{entry['file_bytes_per_sample']:.2f} bytes" if "file_bytes_per_sample" in entry else ""
+        lines.append(f"| {entry['policy']} | {entry['samples']:.0e} | {entry['bytes_per_sample']:.2f} bytes | {file} "
+                     f"| {duration(entry['plan_seconds'])} | {save} | {load} |")
+    return "\n".join(lines)
+
+
+# Parts of a plan in the order in which it makes them.
+PART_TITLES = {
+    "mean": "mean of the scores", "below": "scores below the mean", "choose": "choosing half of them",
+    "order": "order of the 70 % that are kept", "list": "of that, listing their positions",
+    "offsets": "of that, random numbers", "histogram": "SeTa's first histogram, half of the samples",
+    "groups": "SeTa's 10 groups in all",
+}
+
+
+def parts_table(parts):
+    sizes = sorted({int(name.rsplit("/", 1)[1]) for name in parts if name.startswith("part/")})
+    lines = ["| part | " + " | ".join(f"N = {n:.0e} | times the copy" for n in sizes) + " |",
+             "|---|" + "--:|--:|" * len(sizes)]
+    for part, title in PART_TITLES.items():
+        cells = []
+        for n in sizes:
+            seconds = parts[f"part/{part}/{n}"]
+            cells += [duration(seconds), f"{seconds / parts[f'part/copy/{n}']:.2f}"]
+        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    alone = {int(name.rsplit("/", 1)[1]): seconds for name, seconds in parts.items() if name.startswith("fisher_yates/")}
+    lines += ["", "Fisher-Yates with its random numbers, per item: " +
+              ", ".join(f"{1e9 * seconds / n:.2f} ns of {n * 4 / 1024:,.0f} KiB" for n, seconds in sorted(alone.items())) + "."]
+    return "\n".join(lines)
+
+
 def table(result):
     """Markdown: one row per operation and size."""
     measured = result["measured"]
@@ -138,13 +217,13 @@ def table(result):
             faster = f"{other['seconds'] / time['seconds']:.3g} x" if other else ""
             over = f"{time['seconds'] / base['seconds']:.2f} x" if base else ""
             lines.append(f"| {title} | {n:.0e} | {duration(time['seconds'])} | {faster} | {over} |")
-    lines.append("")
-    for entry in result["memory"]:
-        lines.append(f"Peak memory, {entry['policy']}, N = {entry['samples']:.0e}: "
-                     f"{entry['bytes_per_sample']:.2f} bytes per sample; plan in {entry['plan_seconds']:.2f} s.")
-    for n in sizes:
-        if f"save/{n}" in measured:
-            lines.append(f"State file, N = {n:.0e}: {measured[f'save/{n}']['bytes_per_sample']:.2f} bytes per sample.")
+    lines += ["", "What was aimed at:", "", aims_table(result), ""]
+    if result.get("memory"):
+        lines += ["A whole run in memory, one core, one measurement each:", "", memory_table(result["memory"]), ""]
+    if result.get("parts"):
+        lines += ["Where the time of a plan goes:", "", parts_table(result["parts"]), ""]
+    if result.get("counts"):
+        lines += ["Counted by callgrind, with simulated caches of 32 and 512 KiB:", "", counts.table(result["counts"]), ""]
     if result.get("package"):
         lines += ["", "The Python package on top of the core:", "", overhead.table(result["package"]), ""]
     if result.get("watching"):

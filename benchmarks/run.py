@@ -7,6 +7,7 @@ result, because times differ from machine to machine and from hour to hour.
   make bench                                   N up to 10,000,000, about six minutes
   make bench BENCH="--max-samples 1000000"     a table in about a minute
   make bench BENCH="--max-samples 100000000 --billion --save"   the whole table, and keep it in benchmarks/results
+  make bench BENCH="--only parts counts --save"   some sections; --save puts them into today's result of the same commit
 
 A machine that others use is waited for, and what they disturbed is measured again; a result that was disturbed
 nevertheless says so and is not kept. Ratios more than 10 % worse than those of the newest kept result are shown in red.
@@ -24,13 +25,16 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
+import counts  # noqa: E402
 import measure  # noqa: E402
 import quiet  # noqa: E402
 import report  # noqa: E402
 
 
 # One process each: updates are the most sensitive, and files go on being written after their benchmark.
-PARTS = ["^(update|random_writes)/", "-^(update|random_writes|floor_write|save|load)/", "^(floor_write|save|load)/"]
+PARTS = ["^(update|random_writes)/", "-^(update|random_writes|floor_write|save|load|threads)/", "^(floor_write|save|load)/",
+         "^threads/"]
+SECTIONS = ["core", "parts", "peers", "package", "memory", "counts"]
 
 
 def run_core(args, scores_path, folder, max_samples):
@@ -54,8 +58,9 @@ def run_core(args, scores_path, folder, max_samples):
 def run_part(args, part, scores_path, folder, max_samples):
     program = ROOT / args.build / "bin" / "core_bench"
     result = {}
+    cores = args.all_cores if part.startswith("^threads") else None
     for name, entries in measure.core_bench(program, folder, max_samples, part, args.repetitions, args.min_time,
-                                            scores_path).items():
+                                            scores_path, cores=cores).items():
         times = sorted(entry["seconds"] for entry in entries)
         result[name] = {"seconds": times[0], "median_seconds": times[len(times) // 2]}
         if "bytes_per_sample" in entries[-1]:
@@ -84,12 +89,22 @@ def run_python(args, scores, folder, sizes):
     return {name: {"seconds": value} for name, value in peers.items()}
 
 
-def run_memory(args, sizes):
+def run_parts(args, folder, max_samples):
+    """The parts of a plan by themselves: {name: least seconds}."""
+    program = ROOT / args.build / "bin" / "parts_bench"
+    results, _ = quiet.measure("parts_bench", lambda: measure.core_bench(
+        program, folder, max_samples, ".", args.repetitions, args.min_time))
+    names = results[0].keys()
+    return {name: min(entry["seconds"] for result in results for entry in result[name]) for name in names}
+
+
+def run_memory(args, folder, sizes):
+    """Memory per sample, and what a run in it takes; with all cores at the largest size."""
     program = str(ROOT / args.build / "bin" / "memory_bench")
     results = []
     for n in sizes:
         for policy in ("infobatch", "seta"):
-            output = subprocess.run([program, str(n), policy], check=True, capture_output=True, text=True)
+            output = subprocess.run([program, str(n), policy, folder], check=True, capture_output=True, text=True)
             results.append(json.loads(output.stdout))
     return results
 
@@ -106,10 +121,19 @@ def run_package(args, folder, script):
     return json.loads(path.read_text())["figures"]
 
 
-def newest_committed():
-    """The newest result in benchmarks/results, or None."""
+def newest_committed(before=None):
+    """The newest result in benchmarks/results, or None; older than the file `before`."""
     paths = sorted((ROOT / "benchmarks" / "results").glob("core-*.json"))
+    paths = [path for path in paths if before is None or path < before]
     return json.loads(paths[-1].read_text()) if paths else None
+
+
+def make_scores(count):
+    import numpy as np
+    import torch
+
+    torch.set_num_threads(1)
+    return np.random.default_rng(1).gamma(2.0, 1.0, count).astype(np.float32)
 
 
 def main():
@@ -123,6 +147,9 @@ def main():
     parser.add_argument("--billion", action="store_true", help="also run N = 1e9 once (needs 12 GiB)")
     parser.add_argument("--build", default="build", help="build folder")
     parser.add_argument("--core", type=int, default=0, help="the core to run on")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="SECTION",
+                        help="what to measure: " + ", ".join(SECTIONS) + " (default: all)")
+    parser.add_argument("--base", help="commit whose instructions are counted as well")
     parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
     parser.add_argument("--render", metavar="RESULT", help="only print the table of a saved result")
     args = parser.parse_args()
@@ -130,38 +157,49 @@ def main():
         print(report.table(json.loads(pathlib.Path(args.render).read_text())))
         return
 
-    import numpy as np
-    import torch
-
-    torch.set_num_threads(1)
+    args.all_cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {args.core})
     sizes = [n for n in (10**6, 10**7, 10**8) if n <= args.max_samples]
-    scores = np.random.default_rng(1).gamma(2.0, 1.0, sizes[-1]).astype(np.float32)
+    result = report.header(args)
+    measured, others = {}, quiet.wait()
     with tempfile.TemporaryDirectory(dir=ROOT / args.build) as folder:
-        scores_path = pathlib.Path(folder) / "scores.f32"
-        scores.tofile(scores_path)
-        os.sync()
-        others = quiet.wait()
-        print("measuring the Python package ...", flush=True)
-        package = run_package(args, folder, "overhead.py")
-        watching = run_package(args, folder, "watching.py")
-        print(f"measuring the core up to N = {sizes[-1]:,} ...", flush=True)
-        measured, disturbance = run_core(args, scores_path, folder, sizes[-1])
-        print("measuring plain Python ...", flush=True)
-        measured.update(run_python(args, scores, folder, sizes))
-    print("measuring memory ...", flush=True)
-    memory_sizes = sizes + ([10**9] if args.billion else [])
-    result = {**report.header(args), "others_used_cores": round(max(others, disturbance), 2),
-              "measured": measured, "memory": run_memory(args, memory_sizes), "package": package,
-              "watching": watching}
+        if "package" in args.only:
+            print("measuring the Python package ...", flush=True)
+            result["package"] = run_package(args, folder, "overhead.py")
+            result["watching"] = run_package(args, folder, "watching.py")
+        if "core" in args.only or "peers" in args.only:
+            scores = make_scores(sizes[-1])
+            scores_path = pathlib.Path(folder) / "scores.f32"
+            scores.tofile(scores_path)
+            os.sync()
+        if "core" in args.only:
+            print(f"measuring the core up to N = {sizes[-1]:,} ...", flush=True)
+            measured, disturbance = run_core(args, scores_path, folder, sizes[-1])
+            others = max(others, disturbance)
+        if "peers" in args.only:
+            print("measuring plain Python ...", flush=True)
+            measured.update(run_python(args, scores, folder, sizes))
+        if "parts" in args.only:
+            print("measuring the parts of a plan ...", flush=True)
+            result["parts"] = run_parts(args, folder, min(sizes[-1], 10**7))
+        if "memory" in args.only:
+            print("measuring memory ...", flush=True)
+            result["memory"] = run_memory(args, folder, sizes + ([10**9] if args.billion else []))
+    if "counts" in args.only:
+        print("counting instructions ...", flush=True)
+        result["counts"] = counts.count(ROOT / args.build / "bin" / "core_bench", args.base)
+    result["others_used_cores"] = round(others, 2)
+    result["measured"] = measured
+    path = ROOT / "benchmarks" / "results" / f"core-{result['date'][:10]}.json"
+    committed = newest_committed(before=path)
+    if args.only != SECTIONS and path.exists():
+        result = report.merged(json.loads(path.read_text()), result)
     print(report.table(result))
-    committed = newest_committed()
-    if committed is not None:
+    if committed is not None and measured:
         print(report.regressions(result, committed, color=sys.stdout.isatty()))
     if args.save and report.was_disturbed(result):
         sys.exit("not kept: others used the machine meanwhile; run it again on a quiet one")
     if args.save:
-        path = ROOT / "benchmarks" / "results" / f"core-{result['date'][:10]}.json"
         path.parent.mkdir(exist_ok=True)
         path.write_text(json.dumps(result, indent=1) + "\n")
         print(f"kept in {path.relative_to(ROOT)}")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Measures `tamis train` in every precision and memory layout, in turn: images per second of processor time.
+"""Measures `tamis train` in every precision and memory layout, with one thread and with two, in turn: images per second by the
+clock and per second of processor time.
 
 Usage: training_speed.py TAMIS [--repeats N] [--epochs N] [train options...]; the options must not name --epochs, --out,
---precision or --channels-last. Writes benchmarks/results/training-speed.json. Every command runs twice, with 1 and with N + 1
-epochs: the difference leaves out loading and warming up. Processor time is disturbed less by other work on the machine than
-duration; the fastest of the repeats counts. One thread unless the options say otherwise.
+--precision, --channels-last or --threads. Writes benchmarks/results/training-speed.json. Every command runs twice, with 1 and with
+N + 1 epochs: the difference leaves out loading and warming up. Processor time is disturbed less by other work on the machine than
+the clock; the fastest of the repeats counts.
 """
 
 import argparse
@@ -14,9 +15,10 @@ import resource
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-CHOICES = [("float32", "off"), ("float32", "on"), ("bfloat16", "off"), ("bfloat16", "on")]
+CHOICES = [(threads, precision, layout) for threads in (1, 2) for precision in ("float32", "bfloat16") for layout in ("off", "on")]
 
 
 def used():
@@ -25,11 +27,11 @@ def used():
 
 
 def train(tamis, options, epochs, folder):
-    """Processor time of the command; the settings of the run."""
-    before = used()
+    """Duration and processor time of the command; the settings of the run."""
+    before, start = used(), time.monotonic()
     command = [tamis, "train", "--quiet", "--overwrite", "--method", "full", *options, "--epochs", str(epochs), "--out", folder]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return used() - before, json.loads((folder / "config.json").read_text())
+    return time.monotonic() - start, used() - before, json.loads((folder / "config.json").read_text())
 
 
 def main():
@@ -38,18 +40,24 @@ def main():
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--epochs", type=int, default=2)
     arguments, options = parser.parse_known_args()
-    given = ["--threads", "1", "--test-limit", "100", *options]
-    speeds = {choice: [] for choice in CHOICES}
+    given = ["--test-limit", "100", *options]
+    by_clock: dict = {choice: [] for choice in CHOICES}
+    by_processor: dict = {choice: [] for choice in CHOICES}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name) / "run"
         for _ in range(arguments.repeats):
-            for choice in CHOICES:
-                chosen = [*given, "--precision", choice[0], "--channels-last", choice[1]]
-                short, _ = train(arguments.tamis, chosen, 1, folder)
-                long, config = train(arguments.tamis, chosen, 1 + arguments.epochs, folder)
-                speeds[choice].append(arguments.epochs * config["data"]["num_train"] / (long - short))
-                print(f"{choice[0]}, channels last {choice[1]}: {speeds[choice][-1]:.0f} images/s", file=sys.stderr)
-    first = max(speeds[CHOICES[0]])
+            for threads, precision, layout in CHOICES:
+                chosen = [*given, "--threads", str(threads), "--precision", precision, "--channels-last", layout]
+                *short, _ = train(arguments.tamis, chosen, 1, folder)
+                *long, config = train(arguments.tamis, chosen, 1 + arguments.epochs, folder)
+                images = arguments.epochs * config["data"]["num_train"]
+                for speeds, before, after in zip((by_clock, by_processor), short, long):
+                    speeds[threads, precision, layout].append(round(images / (after - before)))
+                print(
+                    f"{threads} threads, {precision}, channels last {layout}: {by_clock[threads, precision, layout][-1]} images/s,"
+                    f" {by_processor[threads, precision, layout][-1]} per processor second",
+                    file=sys.stderr,
+                )
     result = {
         "command": f"`benchmarks/training_speed.py build/bin/tamis --repeats {arguments.repeats} --epochs {arguments.epochs} "
         f"{' '.join(options)}`".replace(" `", "`"),
@@ -57,13 +65,15 @@ def main():
         "model": config["model"],
         "rows": [
             {
-                "precision": precision,
-                "channels_last": layout == "on",
-                "images_per_second": round(max(values)),
-                "all": [round(value) for value in values],
-                "relative": round(max(values) / first, 2),
+                "threads": choice[0],
+                "precision": choice[1],
+                "channels_last": choice[2] == "on",
+                "images_per_second": max(by_clock[choice]),
+                "images_per_processor_second": max(by_processor[choice]),
+                "all_by_clock": by_clock[choice],
+                "all_by_processor": by_processor[choice],
             }
-            for (precision, layout), values in speeds.items()
+            for choice in CHOICES
         ],
     }
     path = ROOT / "benchmarks" / "results" / "training-speed.json"

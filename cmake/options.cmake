@@ -7,6 +7,7 @@ option(TAMIS_PYTHON "Build the Python package (needs Python's headers and nanobi
 option(TAMIS_TESTS "Build the tests (needs GoogleTest and nlohmann-json)" OFF)
 option(TAMIS_BENCHMARKS "Build the benchmarks (needs Google Benchmark)" OFF)
 option(TAMIS_INSTALL "Add tamis to what `cmake --install` installs" ${PROJECT_IS_TOP_LEVEL})
+option(TAMIS_UNITY "Compile the sources of a folder at once: the whole is faster, a change of one file slower" ON)
 option(TAMIS_WERROR "Treat warnings as errors" OFF)
 option(TAMIS_FUZZ "Build tests/fuzz as fuzzers (needs Clang)" OFF)
 set(TAMIS_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
@@ -33,8 +34,20 @@ if(PROJECT_IS_TOP_LEVEL)
   endif()
 endif()
 
-# Warnings and sanitizers for our own targets.
+# Sources of one folder are read by the compiler as one. So a private name may occur in one file of a folder only.
+function(tamis_compile_folders_at_once target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${TAMIS_UNITY} UNITY_BUILD_MODE GROUP)
+  get_target_property(sources ${target} SOURCES)
+  foreach(source IN LISTS sources)
+    get_filename_component(folder ${source} DIRECTORY)
+    get_filename_component(folder "${folder}" NAME)
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "sources_${folder}")
+  endforeach()
+endfunction()
+
+# Warnings and sanitizers for our own targets, and how they are compiled.
 function(tamis_compile_options target)
+  tamis_compile_folders_at_once(${target})
   # No contraction into fused multiply-adds: a plan must not depend on the instruction set.
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wshadow -ffp-contract=off)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -58,4 +71,22 @@ endfunction()
 # precompiled header must agree on it.
 function(tamis_optimize_lightly target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
+# Headers that take longer to read than our own code are compiled once, for one target and those that share them:
+# tamis_precompile(target HEADER...), tamis_share_precompiled(target first_target).
+function(tamis_precompile target)
+  target_precompile_headers(${target} PRIVATE ${ARGN})
+  tamis_prepare_sharing(${target})
+endfunction()
+function(tamis_share_precompiled target first_target)
+  target_precompile_headers(${target} REUSE_FROM ${first_target})
+  tamis_prepare_sharing(${target})
+endfunction()
+
+# Programs (which would get -fPIE) and libraries need the same settings to share.
+function(tamis_prepare_sharing target)
+  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  target_compile_options(${target} PRIVATE -fPIC)
+  tamis_optimize_lightly(${target})
 endfunction()

@@ -5,7 +5,7 @@
 #   tables     generated parts of the documentation are what the result files say; what `make bench` reports is right
 #   rooms      includes go along the arrows of docs/architecture.md; no two classes of one name; no trace of the old name
 #   workflows  GitHub's workflow files are well-formed
-#   tidy       clang-tidy finds nothing in what changed since the commit BASE (default: in all sources); needs a configured build/
+#   tidy       clang-tidy finds nothing in what changed since the commit BASE (default: in all sources)
 # Runs all parts even if one fails; the exit code is 1 if any did.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -21,7 +21,7 @@ tables() {
 }
 rooms() { python3 tests/architecture/rooms.py && python3 tests/architecture/rooms_test.py --quiet; }
 workflows() { check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml; }
-tidy() { scripts/tidy.sh build "${BASE:-}"; }
+tidy() { scripts/tidy.sh "${BASE:-}"; }
 
 failed=0
 for part in "$@"; do

@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "analysis.md"
 PLOTS = ROOT / "docs" / "analysis"
+MAIN_DATA = "fashion-mnist"  # whose spectra the page is about
+TITLES = {"fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
 
 
 def collect(run, command):
@@ -60,10 +62,18 @@ def rounded(value):
 
 
 def load():
-    """Result files by batch size."""
-    all_results = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("analysis-*.json"))]
-    by_size = {result["config"]["training"]["batch_size"]: result for result in all_results}
-    return dict(sorted(by_size.items()))
+    """Result files by data set and batch size."""
+    found = {}
+    for path in RESULTS.glob("analysis-*.json"):
+        result = json.loads(path.read_text())
+        found[result["config"]["data"]["name"], result["config"]["training"]["batch_size"]] = result
+    # Fashion-MNIST first, as elsewhere.
+    return {key: found[key] for key in sorted(found, key=lambda key: (key[0] != MAIN_DATA, key))}
+
+
+def of_main_data(results):
+    """By batch size."""
+    return {size: result for (data, size), result in results.items() if data == MAIN_DATA}
 
 
 def number(value, digits=3):
@@ -78,10 +88,11 @@ def fixed(value, digits=3):
 
 def runs_table(results):
     rows = []
-    for size, result in results.items():
+    for (data, size), result in results.items():
         config, recording = result["config"], result["analysis"]["recording"]
         rows.append(
             [
+                TITLES[data],
                 str(size),
                 f"{recording['num_samples']:,}",
                 str(recording["num_epochs"]),
@@ -92,7 +103,10 @@ def runs_table(results):
             ]
         )
         assert config["model"]["name"] == "small-cnn"
-    return pages.table(["B", "samples", "epochs", "recorded", "steps", "test accuracy", "command"], rows)
+    environment = next(iter(results.values()))["environment"]
+    header = ["data", "B", "samples", "epochs", "recorded", "steps", "test accuracy", "command"]
+    made = f"Made on {environment['cpu']} with torch {environment['torch']}, {environment['date'][:10]}."
+    return pages.table(header, rows) + "\n\n" + made
 
 
 def spectra_table(results):
@@ -134,17 +148,15 @@ def ratio_table(results):
 
 
 def fidelity_table(results):
-    header = ["score", "sees"]
-    for size in results:
-        header += [f"B={size}: Spearman", "Pearson", "top 30 %"]
+    header = ["score", "sees"] + [f"{TITLES[data]}, B={size}" for data, size in results]
     rows = []
-    first = next(iter(results.values()))["analysis"]["fidelity"]["scores"]
-    for k, score in enumerate(first):
+    for score in next(iter(results.values()))["analysis"]["fidelity"]["scores"]:
         sees = score["sees"] if score["sees"] in ("batch losses", "output gradients") else "per-sample losses"
         row = [f"`{score['name']}`", sees]
         for result in results.values():
-            one = result["analysis"]["fidelity"]["scores"][k]
-            row += [fixed(one["spearman"][-1]), fixed(one["pearson"][-1]), f"{100 * one['top_overlap'][-1]:.0f} %"]
+            found = {one["name"]: one for one in result["analysis"]["fidelity"]["scores"]}[score["name"]]
+            spearman, pearson, overlap = (found[key][-1] for key in ("spearman", "pearson", "top_overlap"))
+            row.append(f"{fixed(spearman)} ({fixed(pearson)}), {100 * overlap:.0f} %")
         rows.append(row)
     return pages.table(header, rows)
 
@@ -239,10 +251,11 @@ def plot(results):
 
 def render(results):
     """The page with its tables replaced."""
+    main = of_main_data(results)
     parts = {
         "runs": runs_table(results),
-        "spectra": spectra_table(results),
-        "ratios": ratio_table(results),
+        "spectra": spectra_table(main),
+        "ratios": ratio_table(main),
         "fidelity": fidelity_table(results),
         "sweep": sweep_table(),
         "cost": cost_table(),
@@ -268,7 +281,7 @@ def main():
     results = load()
     pages.publish({PAGE: render(results)}, arguments.check)
     if arguments.plots:
-        plot(results)
+        plot(of_main_data(results))
 
 
 if __name__ == "__main__":

@@ -18,11 +18,11 @@ import study_parts
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 TITLES = {"fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
-MAIN = ["full", "random-dynamic", "infobatch", "seta", "bls-infobatch", "bls-seta"]
+MAIN = ["full", "random-dynamic", "infobatch", "ogs-infobatch", "bls-infobatch", "seta", "bls-seta"]
 POLICIES = {"infobatch": "InfoBatch", "seta": "SeTa"}
 DEFAULT_ALPHA = 0.7
 PROCESSES = (
-    "Runs of the first table repeated on two processes, each with half of every batch (Gloo, replicated layout). Difference: "
+    "Runs of the first ablation repeated on two processes, each with half of every batch (Gloo, replicated layout). Difference: "
     "two processes minus one, in points, paired by seed, with its 95 % interval."
 )
 
@@ -158,6 +158,11 @@ def main_results(results):
     return [(name, result) for name, result in sorted(results.items(), reverse=True) if name in TITLES]
 
 
+def ablation_of(results, name):
+    """The ablation on a data set: a comparison of its own, or part of the main one."""
+    return results.get(f"ablation-{name}", results[name])
+
+
 def short_table(results=None):
     """For the README: the main methods of every data set."""
     parts = []
@@ -184,8 +189,9 @@ def fidelity():
     if not found:
         return []
     question = (
-        "How well does each score agree with the true losses at the end of a recorded run? One run per batch size, so there are "
-        "no intervals. [analysis.md](analysis.md) has the settings, the commands and the limits."
+        "How well does each score agree with the true losses at the end of a recorded run? Spearman's rank correlation, "
+        "Pearson's in brackets, and how many of the hardest 30 % are the same. One run per column, so there are no intervals. "
+        "[analysis.md](analysis.md) has the settings, the commands and the limits."
     )
     return ["", "## Fidelity of the scores", "", question, "", found.group(1).strip()]
 
@@ -204,9 +210,13 @@ def page(results, with_plots):
     for name, result in main_results(results):
         title = TITLES[name]
         text += ["", f"## {title}", "", setup(result), "", table(rows_of(result, MAIN), "full"), "", verdict(result)]
+        text += study_parts.pruned_alike(result)
         if with_plots:
             text += ["", f"![Test accuracy against samples used, {title}](study/{name}-accuracy.svg)"]
-        text += ["", f"### Without the average, and other averages, on {title}", "", ablation(result)]
+        found = ablation_of(results, name)
+        text += ["", f"### Without the average, and other averages, on {title}", ""]
+        text += [] if found is result else [setup(found), ""]
+        text += [ablation(found)]
         if with_plots:
             text += ["", f"![Accuracy against alpha, {title}](study/{name}-alpha.svg)"]
     text += fidelity()
@@ -215,7 +225,7 @@ def page(results, with_plots):
             text += part(name, results[name], with_plots)
     if "processes" in results and "fashion-mnist" in results:
         text += ["", "## Two processes against one", "", PROCESSES, "", setup(results["processes"]), ""]
-        text += [study_parts.processes(results["fashion-mnist"], results["processes"])]
+        text += [study_parts.processes(ablation_of(results, "fashion-mnist"), results["processes"])]
     return "\n".join(text) + "\n"
 
 
@@ -257,9 +267,10 @@ def plot(results, folder):
         axes.legend()
         save(figure, folder / f"{name}-accuracy.svg")
 
+        found = ablation_of(results, name)
         figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
         for policy, label in POLICIES.items():
-            entries = alphas(result, policy)
+            entries = alphas(found, policy)
             axes.errorbar(
                 [alpha for alpha, _ in entries],
                 [100 * row["mean"] for _, row in entries],
@@ -268,7 +279,7 @@ def plot(results, folder):
                 capsize=3,
                 label=f"BLS-{label}",
             )
-        full = rows_of(result, ["full"])[0]
+        full = rows_of(found, ["full"])[0]
         axes.axhline(100 * full["mean"], color="black", linestyle="--", label="full")
         axes.set(xlabel="alpha (0: no average)", ylabel="test accuracy, % (bars: deviation)", title=title)
         axes.legend()

@@ -35,8 +35,11 @@ PAIRS = {
         ("blr-infobatch", "bls-infobatch"),
     ],
     "noise": [
+        ("ogs-trim", "trim"),
+        ("ogs-trim", "random-dynamic"),
+        ("ogs-trim", "bls-trim"),
+        ("ogs-trim", "blr-trim"),
         ("blr-trim", "random-dynamic"),
-        ("blr-trim:prune-ratio=0.36,step=0.5", "random-dynamic"),
         ("blr-trim", "bls-trim"),
         ("bls-trim", "random-dynamic"),
         ("trim", "blr-trim"),
@@ -59,10 +62,10 @@ def find(result, name):
     return exact[0] if exact else next((row for row in rows if row["method"].startswith(f"{name}:prune-ratio=")), None)
 
 
-def paired(first, second):
-    """Differences of the accuracy seed by seed, with the mean's 95 % interval."""
-    before = {run["seed"]: run["value"] for run in second["runs"]}
-    values = [run["value"] - before[run["seed"]] for run in first["runs"]]
+def paired(first, second, of="value"):
+    """Differences of the accuracy, or of another figure, seed by seed, with the mean's 95 % interval."""
+    before = {run["seed"]: run[of] for run in second["runs"]}
+    values = [run[of] - before[run["seed"]] for run in first["runs"]]
     mean = sum(values) / len(values)
     if len(values) < 2:
         return {"values": values, "mean": mean, "low": -math.inf, "high": math.inf}
@@ -100,6 +103,21 @@ def findings(name, result):
         "One model and one data set; others may differ.",
     ]
     return "\n".join(lines)
+
+
+def pruned_alike(result):
+    """Whether InfoBatch prunes as much by output gradients as by the true losses; nothing without both."""
+    by_gradient, by_loss = find(result, "ogs-infobatch"), find(result, "infobatch")
+    if not (by_gradient and by_loss):
+        return []
+    difference = paired(by_gradient, by_loss, of="pruned_share")
+    largest = max(abs(value) for value in difference["values"])
+    return [
+        "",
+        f"By output gradients InfoBatch prunes {100 * by_gradient['pruned_share']:.1f} % of the run, by true losses "
+        f"{100 * by_loss['pruned_share']:.1f} %: {pages.points(difference).replace(' [', ' points [')}, at most "
+        f"{100 * largest:.1f} points apart in any of {len(difference['values'])} seeds.",
+    ]
 
 
 def conditions(result):

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Runs clang-tidy over our sources, or over those that changed. Usage: scripts/tidy.sh BUILD_DIR [COMMIT]
+# Runs clang-tidy over our sources, or over those that changed. Usage: scripts/tidy.sh [COMMIT]
 # COMMIT: only sources that differ from it, and for every header that differs one source that includes it.
 # Not over files that are compiled with LibTorch: clang 14 cannot read its headers as C++20.
 set -euo pipefail
-build=$1
-commit=${2:-}
+build=build/lint
+commit=${1:-}
 
-# The same commands without g++'s precompiled headers, which clang cannot read either.
-mkdir -p "$build/lint"
-commands=$build/lint/compile_commands.json
-sed -E 's/-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx//g' "$build/compile_commands.json" > "$commands"
+# The commands of a build that compiles every file by itself, without g++'s precompiled headers, which clang cannot read either.
+cmake --preset test -B $build -DTAMIS_UNITY=OFF -DTAMIS_PYTHON_EXECUTABLE="$PWD/.venv/bin/python" > /dev/null
+commands=$build/compile_commands.json
+sed -i -E 's/-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx//g' $commands
 mapfile -t sources < <(awk -F'"' '/"command":/ {torch = /torch\/csrc/} /"file":/ && !torch {print $4}' "$commands" |
   grep -E "^$PWD/(src|python/src)/" | sort -u)
 
@@ -26,4 +26,4 @@ if [ -n "$commit" ]; then
   mapfile -t sources < <(printf '%s\n' "${sources[@]}" | sort -u | sed '/^$/d')
 fi
 [ ${#sources[@]} -gt 0 ] || exit 0
-printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy --quiet -p "$build/lint"
+printf '%s\n' "${sources[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy --quiet -p $build

@@ -53,8 +53,11 @@ install() {
   local file=requirements/$1.txt stamp=$venv/.installed-$1
   [ "$1" != torch ] || [ ! -e $venv/.torch-is-given ] || return 0
   ! cmp -s "$file" "$stamp" || return 0
+  # What the given environment has too, but not for its programs: they would not be in .venv/bin.
+  local again=()
+  [ ! -e $venv/.torch-is-given ] || again=(--ignore-installed)
   echo "venv: installing $(grep -oE '^[a-z][a-z0-9-]*' "$file" | uniq | paste -sd ' ')"
-  $venv/bin/python -m pip install --disable-pip-version-check --no-input -r "$file" | sed -u '/already satisfied/d'
+  $venv/bin/python -m pip install --disable-pip-version-check --no-input "${again[@]}" -r "$file" | sed -u '/already satisfied/d'
   cp "$file" "$stamp"
 }
 

@@ -5,22 +5,31 @@ Small models on real data, trained on one core. The scores of the last epoch are
 each sample had in the same forward pass, and with its loss when training is over:
 
 - cnn: a classifier of Fashion-MNIST.
-- vae: a variational autoencoder on Fashion-MNIST, squared error plus KL divergence; its reconstruction is watched.
+- vae: a variational autoencoder on Fashion-MNIST, squared error plus KL divergence; its reconstruction is watched, or
+  all of its outputs.
 - ddpm: a denoising network on Fashion-MNIST at one time step, squared error; every sample has a noise of its own.
 - gpt: a causal transformer over the bytes of Python's standard library; its logits are watched, or its last hidden
   state, the input of the head. Of blocks of one length; of lines, padded, with the usual mean over all tokens of the
   batch; and of lines with the mean over the tokens of each line.
 
-  benchmarks/python/fidelity.py --images FOLDER      a table (FOLDER: Fashion-MNIST's idx files, gzipped or not)
+Figures are means over the seeds, with the least and the greatest of them.
+
+  benchmarks/python/fidelity.py --images FOLDER      tables (FOLDER: Fashion-MNIST's idx files, gzipped or not)
+  benchmarks/python/fidelity.py --json benchmarks/results/fidelity.json
 """
 
 import argparse
 import gzip
 import os
 import pathlib
+import statistics
 import sys
 
+import results
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+DEBIAN = pathlib.Path("/usr/share/datasets/fashion-mnist")
+IMAGES = DEBIAN if DEBIAN.exists() else ROOT / "data" / "fashion-mnist"
 
 
 def spearman(a, b):
@@ -218,14 +227,13 @@ def gpt(args):
     return MeanOfTokens() if args.task == "gpt-tokens" else MeanOfLines()
 
 
-def measure(task, args):
-    """{(watch, power): {(loss, when): Spearman}}"""
+def measure(task):
+    """[{watched, power, loss, when, spearman}]"""
     import numpy as np
     import torch
 
     import tamis
 
-    torch.manual_seed(args.seed)
     size = len(task.data)
     handlers = {}
     for name, (module_of, options) in task.watches.items():
@@ -253,27 +261,30 @@ def measure(task, args):
     with torch.no_grad():
         parts = [task.losses(ids) for ids in torch.arange(size).split(task.batch)]
     at_end = [torch.cat(values).numpy() for values in zip(*parts, strict=True)]
-    result = {}
-    for key, handler in handlers.items():
-        scores = handler.scores
-        assert np.isfinite(scores).all() and handler.num_skipped_observations == 0
-        result[key] = {(name, when): spearman(scores, values[k])
-                       for k, name in enumerate(task.losses_named)
-                       for when, values in (("same pass", at_visit), ("at the end", at_end))}
-    ceiling = {(name, when): spearman(at_visit[0], values[k])
-               for k, name in enumerate(task.losses_named)
-               for when, values in (("same pass", at_visit), ("at the end", at_end))}
-    result["the loss itself, same pass", ""] = ceiling
-    return result
+    columns = [(k, name, when, values[k]) for k, name in enumerate(task.losses_named)
+               for when, values in (("same pass", at_visit), ("at the end", at_end))]
+    scores = {key: handler.scores for key, handler in handlers.items()}
+    assert all(np.isfinite(found).all() for found in scores.values())
+    assert all(handler.num_skipped_observations == 0 for handler in handlers.values())
+    rows = [{"watched": watched, "power": power, "loss": name, "when": when, "spearman": spearman(found, values)}
+            for (watched, power), found in scores.items() for _, name, when, values in columns]
+    ceiling = {"watched": "the loss itself, same pass", "power": None}
+    return rows + [ceiling | {"loss": name, "when": when, "spearman": spearman(at_visit[k], values)}
+                   for k, name, when, values in columns]
 
 
-def table(task, result):
-    keys = list(next(iter(result.values())))
-    lines = [f"{task}:", "", "| watched | power | " + " | ".join(f"{name}, {when}" for name, when in keys) + " |",
-             "|---|--:|" + "--:|" * len(keys)]
-    for (name, power), found in result.items():
-        power = f"{power:g}" if power else ""
-        lines.append(f"| {name} | {power} | " + " | ".join(f"{found[key]:.3f}" for key in keys) + " |")
+def table(rows):
+    """Of one task."""
+    columns = list(dict.fromkeys((row["loss"], row["when"]) for row in rows))
+    lines = ["| watched | power | " + " | ".join(f"{name}, {when}" for name, when in columns) + " |",
+             "|---|--:|" + "--:|" * len(columns)]
+    for watched, power in dict.fromkeys((row["watched"], row["power"]) for row in rows):
+        cells = []
+        for name, when in columns:
+            values = [row["spearman"] for row in rows
+                      if (row["watched"], row["power"], row["loss"], row["when"]) == (watched, power, name, when)]
+            cells.append(f"{statistics.mean(values):.3f} [{min(values):.3f}, {max(values):.3f}]")
+        lines.append(f"| {watched} | {'' if power is None else f'{power:g}'} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -283,21 +294,28 @@ TASKS = {"cnn": cnn, "vae": vae, "ddpm": ddpm, "gpt-blocks": gpt, "gpt-tokens": 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda p: ROOT / p, default=ROOT / "build")
-    parser.add_argument("--images", default=ROOT / "data" / "fashion-mnist")
+    parser.add_argument("--images", default=IMAGES)
     parser.add_argument("--samples", type=int, default=6000)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--tasks", nargs="*", choices=list(TASKS), default=list(TASKS))
+    parser.add_argument("--json", type=pathlib.Path, help="file for the result")
     args = parser.parse_args()
     sys.path.insert(0, str(args.build / "python"))
 
     import torch
 
     torch.set_num_threads(1)
+    result = results.header() | {"versions": {"torch": torch.__version__}, "seeds": args.seeds, "samples": args.samples,
+                                 "tasks": {}}
     for name in args.tasks:
         args.task = name
-        torch.manual_seed(args.seed)
-        print(table(name, measure(TASKS[name](args), args)), flush=True)
-        print(flush=True)
+        rows = result["tasks"][name] = []
+        for seed in args.seeds:
+            torch.manual_seed(seed)
+            rows += [row | {"seed": seed} for row in measure(TASKS[name](args))]
+        print(f"{name}:\n\n{table(rows)}\n", flush=True)
+        if args.json:  # what there is: all tasks take a while
+            results.write(args.json, result)
 
 
 if __name__ == "__main__":

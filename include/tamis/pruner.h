@@ -50,6 +50,9 @@ struct PrunerOptions {
   // cannot be divided equally. One process ignores both.
   Layout layout = Layout::automatic;
   Remainder remainder = Remainder::pad;
+  // Threads that start_epoch, preview and load may use, at least 1; worth it from 10^7 samples on.
+  // They end with the call. No result depends on their number, and it is not saved.
+  std::size_t threads = 1;
 };
 
 // The training loop's side, on every rank:

@@ -1,5 +1,4 @@
 // LossBook for Python: an update gives the weights of its batch.
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
@@ -12,42 +11,14 @@
 #include <vector>
 
 #include "arrays.h"
-#include "base/gradient_rows.h"
+#include "book.h"
 #include "module.h"
 #include "plan_weights.h"
 #include "sample_ids.h"
-#include "tamis/loss_book.h"
 
 namespace tamis::python {
 
 namespace {
-
-class Book : public LossBook {
- public:
-  explicit Book(Pruner& pruner) : LossBook(pruner), pruner_(pruner) {}
-  const EpochPlan& plan() const { return *pruner_.plan(); }
-  Pruner& pruner() { return pruner_; }
-
-  // Before the next epoch starts: batches of the running one may still be under way.
-  void keep_weights() {
-    if (pruner_.plan() != nullptr) past_.emplace(plan());
-  }
-  // The weights of the epoch that the ids are of; null: those of the running plan. Throws
-  // std::invalid_argument if they are not known any more.
-  const PastWeights* past_weights(const BatchIds& ids) const {
-    if (!ids.epoch() || *ids.epoch() == plan().epoch()) return nullptr;
-    if (past_ && past_->epoch() == *ids.epoch()) return &*past_;
-    throw std::invalid_argument(
-        "update: this batch is of epoch " + std::to_string(*ids.epoch()) + ", but epoch " +
-        std::to_string(plan().epoch()) +
-        " is running, and weights are kept for one epoch only; update every batch before the "
-        "second epoch after it, or give plain indices for the weights of the running epoch");
-  }
-
- private:
-  Pruner& pruner_;
-  std::optional<PastWeights> past_;
-};
 
 nb::object update(Book& book, nb::handle loss) {
   const Losses losses(loss);
@@ -105,17 +76,8 @@ nb::object update_samples(Book& book, nb::handle samples, nb::handle loss) {
   return weights_of(book, ids);
 }
 
-// What the weights of a batch put on its rows: weight over mean weight. None if all are equal.
-template <typename WeightAt>
-nb::object factors_of(std::size_t count, double mean_weight, const WeightAt& weight_at) {
-  std::size_t num_equal = 1;
-  while (num_equal < count && weight_at(num_equal) == weight_at(0)) ++num_equal;
-  if (num_equal >= count) return nb::none();
-  std::vector<double> factors(count);
-  for (std::size_t k = 0; k < count; ++k) {
-    factors[k] = static_cast<double>(weight_at(k)) / mean_weight;
-  }
-  return nb::cast(to_numpy(std::move(factors)));
+nb::object to_object(std::vector<double>&& factors) {
+  return factors.empty() ? nb::none() : nb::cast(to_numpy(std::move(factors)));
 }
 
 // Number of the claim, mean weight of its batch, and one weight per sample or the rows' factors.
@@ -126,9 +88,9 @@ nb::tuple claim(Book& book, nb::handle samples, bool per_sample) {
     const EpochPlan& plan = book.plan();
     const double mean_weight = plan.mean_weight(begin, count);
     const auto weight_at = [&](std::size_t k) { return plan.weight(begin + k); };
-    return nb::make_tuple(
-        claim.number, mean_weight,
-        per_sample ? weights_at(plan, begin, count) : factors_of(count, mean_weight, weight_at));
+    return nb::make_tuple(claim.number, mean_weight,
+                          per_sample ? weights_at(plan, begin, count)
+                                     : to_object(factors_of(count, mean_weight, weight_at)));
   }
   const Indices given(samples);
   const BatchIds ids(given.span());
@@ -145,41 +107,11 @@ nb::tuple claim(Book& book, nb::handle samples, bool per_sample) {
   const Buffer buffer(weights);
   const auto weight_at = [&](std::size_t k) { return buffer.as<float>()[k]; };
   return nb::make_tuple(claim.number, mean_weight,
-                        factors_of(ids.indices().size(), mean_weight, weight_at));
+                        to_object(factors_of(ids.indices().size(), mean_weight, weight_at)));
 }
 
 bool settle(Book& book, std::uint64_t number, double mean_loss, nb::handle norms) {
-  return book.settle({.number = number}, mean_loss, Norms(norms).values().value());
-}
-
-using Factors = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-
-// The gradient of a batch's outputs in the memory of a tensor, and room for the weighted one in
-// that of another, so that a step makes no arrays.
-template <typename T>
-bool settle_rows(Book& book, std::uint64_t number, double mean_loss, std::uintptr_t gradient,
-                 std::size_t num_rows, std::size_t num_columns, const Factors* factors,
-                 std::uintptr_t weighted) {
-  const auto* const rows = reinterpret_cast<const T*>(gradient);
-  std::vector<float> norms(num_rows);
-  if (factors == nullptr) {
-    detail::norms_of_rows(rows, num_columns, norms);
-  } else {
-    detail::weigh_rows(rows, num_columns, std::span(factors->data(), num_rows),
-                       reinterpret_cast<T*>(weighted), norms);
-  }
-  return book.settle({.number = number}, mean_loss, norms);
-}
-
-bool settle_memory(Book& book, std::uint64_t number, double mean_loss, std::uintptr_t gradient,
-                   std::size_t num_rows, std::size_t num_columns, bool is_double,
-                   std::optional<Factors> factors, std::uintptr_t weighted) {
-  if (factors && factors->size() != num_rows) {
-    throw std::invalid_argument("settle_memory: factors must be as many as rows");
-  }
-  const auto settle = is_double ? &settle_rows<double> : &settle_rows<float>;
-  return settle(book, number, mean_loss, gradient, num_rows, num_columns,
-                factors ? &*factors : nullptr, weighted);
+  return book.settle(number, mean_loss, Norms(norms).values().value());
 }
 
 nb::dict end_pass(Book& book) {
@@ -246,11 +178,7 @@ void bind_loss_book(nb::module_& module) {
       .def("settle", &settle, nb::arg("claim"), nb::arg("mean_loss"), nb::arg("norms"),
            "The mean loss of a claim, and the norms of the gradients of its outputs. Returns False "
            "if the claim is not open any more.")
-      .def("settle_memory", &settle_memory, nb::arg("claim"), nb::arg("mean_loss"),
-           nb::arg("gradient"), nb::arg("num_rows"), nb::arg("num_columns"), nb::arg("is_double"),
-           nb::arg("factors").none(), nb::arg("weighted"),
-           "settle() with the norms of the rows of a contiguous float32 or float64 gradient at an "
-           "address. With factors, puts every row times its factor at another.")
+      .def("give_up", &Book::give_up, "Observes nothing more, whatever is still to come.")
       .def_prop_ro("num_open_claims", &Book::num_open_claims)
       .def("end_pass", &end_pass, "Ends the pass and says how it went.")
       .def("before_save", &Book::before_save)

@@ -227,7 +227,7 @@ void bind_pruner(nb::module_& module) {
            nb::arg("delta") = nb::none(), nb::arg("seed") = 0,
            nb::arg("homogeneous_batch_size") = 0, nb::arg("min_per_class") = 0.0,
            nb::arg("labels") = nb::none(), nb::arg("target_prune") = nb::none(),
-           nb::arg("layout") = "automatic", nb::arg("remainder") = "pad",
+           nb::arg("layout") = "automatic", nb::arg("remainder") = "pad", nb::arg("threads") = 1,
            nb::arg("communicator") = nb::none())
       .def_prop_ro(
           "options", [](const Pruner& self) { return options_as_dict(self.options()); },

@@ -10,4 +10,5 @@ NB_MODULE(_core, module) {
   tamis::python::bind_epoch_plan(module);
   tamis::python::bind_pruner(module);
   tamis::python::bind_loss_book(module);
+  tamis::python::bind_watched_rows(module);
 }

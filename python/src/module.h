@@ -9,5 +9,6 @@ void bind_registry(nanobind::module_& module);
 void bind_epoch_plan(nanobind::module_& module);
 void bind_pruner(nanobind::module_& module);
 void bind_loss_book(nanobind::module_& module);
+void bind_watched_rows(nanobind::module_& module);
 
 }  // namespace tamis::python

@@ -40,7 +40,8 @@ void construct(Pruner* self, std::size_t num_samples, std::uint64_t num_epochs,
                const std::optional<std::string>& score, const Numbers& score_options,
                std::optional<double> delta, std::uint64_t seed, std::size_t homogeneous_batch_size,
                double min_per_class, nb::handle labels, std::optional<double> target_prune,
-               const std::string& layout, const std::string& remainder, nb::object communicator) {
+               const std::string& layout, const std::string& remainder, std::size_t threads,
+               nb::object communicator) {
   PrunerOptions options{.num_samples = num_samples,
                         .num_epochs = num_epochs,
                         .policy = {policy, {policy_options.begin(), policy_options.end()}},
@@ -51,7 +52,8 @@ void construct(Pruner* self, std::size_t num_samples, std::uint64_t num_epochs,
                         .labels = to_labels(labels),
                         .target_prune = target_prune,
                         .layout = layout == "external" ? Layout::external : parse_layout(layout),
-                        .remainder = parse_remainder(remainder)};
+                        .remainder = parse_remainder(remainder),
+                        .threads = threads};
   if (score) options.score = Spec{*score, {score_options.begin(), score_options.end()}};
   auto ranks = make_communicator(std::move(communicator));
   const nb::gil_scoped_release release;
@@ -76,6 +78,7 @@ nb::dict options_as_dict(const PrunerOptions& options) {
   out["target_prune"] = options.target_prune;
   out["layout"] = std::string(to_text(options.layout));
   out["remainder"] = options.remainder == Remainder::pad ? "pad" : "drop";
+  out["threads"] = options.threads;
   return out;
 }
 

@@ -23,7 +23,7 @@ void construct(Pruner* self, std::size_t num_samples, std::uint64_t num_epochs,
                const std::optional<std::string>& score, const Numbers& score_options,
                std::optional<double> delta, std::uint64_t seed, std::size_t homogeneous_batch_size,
                double min_per_class, nanobind::handle labels, std::optional<double> target_prune,
-               const std::string& layout, const std::string& remainder,
+               const std::string& layout, const std::string& remainder, std::size_t threads,
                nanobind::object communicator);
 
 // The same keys as the arguments. Requires: every default is filled in.

@@ -39,6 +39,8 @@ class Options:
             them), "sharded" (every rank those of its part) or "automatic".
         remainder: With sharding "own": "pad" uses some samples twice where an epoch cannot be
             divided equally, "drop" leaves some out.
+        threads: Processor cores that planning an epoch and loading a state may use, at least 1;
+            worth it from ten million samples on. No result depends on it.
         time_limit: With torch.distributed: seconds to wait for a rank before giving up.
     """
 
@@ -53,10 +55,12 @@ class Options:
     sharding: str = "own"
     layout: str = "automatic"
     remainder: str = "pad"
+    threads: int = 1
     time_limit: float = DEFAULT_TIME_LIMIT
 
     def __post_init__(self) -> None:
         check_count("Options", "seed", self.seed, 0, 2**64 - 1)
+        check_count("Options", "threads", self.threads, 1, 2**16)
         if self.batch_size is not None:
             check_count("Options", "batch_size", self.batch_size, 1)
         elif self.homogeneous:

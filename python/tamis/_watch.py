@@ -43,14 +43,14 @@ class Watcher:
     def __init__(self, run: Run) -> None:
         self._run_reference = weakref.ref(run)  # a model must not keep the run alive
         self._pending = Step(self)
-        # By claim; gone with its graph, without which no backward pass comes.
-        self._open: dict[int | None, weakref.ref[Step]] = {}
+        # Gone with its graph, without which no backward pass comes.
+        self._open: list[weakref.ref[Step]] = []
         self._waiting: deque[tuple[Step, _losses.DelayedLoss]] = deque()
         self._unreached: Step | None = None  # its backward pass came and may come again
         self._skipped: str | None = None  # why the hook of a module did nothing
         self._names: dict[int, str] = {}  # watched modules
         self._is_called = False  # watch(outputs) was used
-        self._has_settled = False  # a backward pass reached the only output of a watched module
+        self._is_reached = False  # a backward pass reached the only output of a watched module
         self._needs = run.pruner.needs
         self._needs_gradients = self._needs == "output-gradients"
         self.exact_weights = True
@@ -71,8 +71,12 @@ class Watcher:
     @property
     def is_waiting(self) -> bool:
         """True if a backward pass may still come for an update."""
-        self._open = {claim: found for claim, found in self._open.items() if found() is not None}
+        self._forget_settled()
         return bool(self._open)
+
+    def _forget_settled(self) -> None:
+        found = [(reference, reference()) for reference in self._open]
+        self._open = [ref for ref, step in found if step is not None and not step.is_settled]
 
     # The forward pass.
 
@@ -86,7 +90,7 @@ class Watcher:
             rule = replace(rule, reads=False)
         handles.append(module.register_forward_hook(Hook(self, rule).after))
         self._names[handles[0].id] = rule.name
-        self._has_settled = False
+        self._is_reached = False
         return WatchHandle(self._names, handles)
 
     def _watch_outputs(self, rule: Rule, outputs: Any) -> Any:
@@ -170,18 +174,35 @@ class Watcher:
         if not step.sizes:
             self.settle(step, torch.ones(count, device=loss.device))
         else:
-            self._open[number] = weakref.ref(step)
+            self._note_open(step)
             self._expect(step, loss)
         return mean_weight if is_mean else weights
 
-    def _expect(self, step: Step, loss: Tensor) -> None:
-        """The end of a backward pass through the loss says whether it reached the outputs.
+    def claim_quick(self, loss: Tensor) -> float:
+        """claim() of a mean loss on the CPU, by delivery or in order.
 
-        Once one reached a module's only output, it takes no hook on every loss: one that does not
-        is found when the pass over the data ends, as a missed update.
+        Where a backward pass has reached the only output of a watched module before, it takes no
+        hook on the loss: one that does not is found when the pass over the data ends, as missed.
         """
-        if self._has_settled and step.is_alone and self.required:
-            return
+        step, run = self._pending, self._run
+        is_quick = self._is_reached and self._unreached is None and not self._waiting
+        rows = step.rows if is_quick and not step.is_spent and loss.is_cpu else None
+        if rows is not None and not run.is_delayed:
+            weight = rows.claim(run.book, loss.item(), self.exact_weights)
+            if weight is not None:
+                self._pending, self._skipped = Step(self), None
+                self._note_open(step)
+                return weight
+        claimed: float = self.claim(loss, None, is_traced=False)
+        return claimed
+
+    def _note_open(self, step: Step) -> None:
+        if len(self._open) > 16:
+            self._forget_settled()
+        self._open.append(weakref.ref(step))
+
+    def _expect(self, step: Step, loss: Tensor) -> None:
+        """The end of a backward pass through the loss says whether it reached the outputs."""
         if loss.grad_fn is not None:
             loss.grad_fn.register_prehook(step.finish_later)
         elif loss.requires_grad:
@@ -220,39 +241,14 @@ class Watcher:
 
     def settle(self, step: Step, norms: Tensor) -> None:
         """One norm per sample: observed now, or once they have arrived from the device."""
-        self._mark_settled(step)
+        step.is_settled = True
+        self._is_reached = self._is_reached or (self.required and step.rows is not None)
+        if self._unreached is step:
+            self._unreached = None
         if isinstance(step.loss, _losses.DelayedLoss):
             self._waiting.append((step, _losses.DelayedLoss(norms)))
         else:
             self._observe(step, step.loss, norms.cpu().numpy())
-
-    def _mark_settled(self, step: Step) -> None:
-        step.is_settled = True
-        self._open.pop(step.claim, None)
-        if self._unreached is step:
-            self._unreached = None
-
-    def settle_rows(self, step: Step, gradient: Tensor) -> Tensor | None:
-        """The same in one walk over the gradient's memory; returns the weighted gradient."""
-        self._mark_settled(step)
-        self._has_settled = True
-        run, book, claim, count = self._run_reference(), step.book, step.claim, step.count
-        assert book is not None and claim is not None
-        if run is None or run.book is not book:
-            claim = 0  # of no update: a book that was given up has forgotten its claims
-        factors = step.factors
-        weighted = None if factors is None else torch.empty_like(gradient)
-        book.settle_memory(
-            claim,
-            step.loss,
-            gradient.data_ptr(),
-            count,
-            gradient.numel() // count,
-            gradient.dtype is torch.float64,
-            factors,
-            0 if weighted is None else weighted.data_ptr(),
-        )
-        return weighted
 
     def settle_waiting(self, wait: bool) -> None:
         waiting = self._waiting
@@ -263,8 +259,7 @@ class Watcher:
             self._observe(step, step.loss.get(), norms.get())
 
     def _observe(self, step: Step, loss: float, norms: Any) -> None:
-        # A book that was given up has forgotten its claims.
-        if step.book is self._run.book and step.claim is not None:
+        if step.book is not None and step.claim is not None:
             step.book.settle(step.claim, loss, norms)
 
     def miss(self, step: Step, is_final: bool) -> None:
@@ -281,7 +276,6 @@ class Watcher:
         if step is None or step.is_settled:
             return
         step.is_settled = True  # its claim stays open in the book: missed
-        self._open.pop(step.claim, None)
         names = ", ".join(sorted({rule.name for rule, _ in step.sizes}))
         raise RuntimeError(
             "watch: the backward pass of this loss did not reach the watched outputs of "

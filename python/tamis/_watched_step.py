@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function, Variable
 
+from ._core import WatchedRows
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -75,23 +77,10 @@ class Rule:
         return (gradient * rows).to(gradient.dtype)
 
 
-def _is_plain_memory(gradient: Tensor, num_rows: int) -> bool:
-    """True for rows that the core can read where they are."""
-    return (
-        gradient.shape[0] == num_rows
-        and (gradient.dtype is torch.float32 or gradient.dtype is torch.float64)
-        and gradient.is_cpu
-        and gradient.is_contiguous()
-        and not gradient.requires_grad
-        and type(gradient) is Tensor
-    )
-
-
 class Receiver(Protocol):
     """Who is told how the backward pass of a step went."""
 
     def settle(self, step: Step, norms: Tensor) -> None: ...
-    def settle_rows(self, step: Step, gradient: Tensor) -> Tensor | None: ...
     def miss(self, step: Step, is_final: bool) -> None: ...
 
 
@@ -116,6 +105,7 @@ class Step:
     loss: Any = None
     is_spent = is_settled = False
     _num_watched = 0
+    _rows: weakref.ref[WatchedRows] | None = None
     factors: NDArray[np.float64] | None = None
     divisors: Tensor | None = None
     _norms: Tensor | None = None
@@ -143,14 +133,20 @@ class Step:
             return
         if rule.per_token:
             rule.check([tensor])
-        self.sizes[rule, rule.num_rows(tensor)] = tensor.shape
+        num_rows = rule.num_rows(tensor)
+        self.sizes[rule, num_rows] = tensor.shape
         self._num_watched += 1
         self._here.append(weakref.ref(tensor))
         node = tensor.grad_fn
         if node is None:  # a parameter
             tensor.register_hook(partial(self._receive_one, rule))  # type: ignore[no-untyped-call]
-        else:  # takes half the time
-            node.register_prehook(partial(self._receive_here, rule, tensor.output_nr))
+            return
+        place = tensor.output_nr
+        hook: Any = partial(self._receive_here, rule, place)
+        if rule.is_plain:
+            hook = WatchedRows(self, hook, place, num_rows)
+            self._rows = weakref.ref(hook)  # it has the step, and lives as long as the graph
+        node.register_prehook(hook)
 
     def holds(self, tensor: Tensor) -> bool:
         """True if the tensor is watched already, as the output of a module inside."""
@@ -160,23 +156,18 @@ class Step:
         return getattr(tensor.grad_fn, "step", None) is self
 
     @property
-    def is_alone(self) -> bool:
-        """True if nothing is watched but the only output of a module."""
-        return self._num_watched == 1 and len(self._here) == 1
+    def rows(self) -> WatchedRows | None:
+        """If nothing is watched but the only output of a module."""
+        return self._rows() if self._rows is not None and self._num_watched == 1 else None
 
     def _receive_here(self, rule: Rule, place: int, gradients: tuple[Any, ...]) -> Any:
         """Of the outputs of a node, the one that is watched."""
         gradient = gradients[place]
-        going_on = None if gradient is None else self._receive_one(rule, gradient)
-        if going_on is None or going_on is gradient:
+        if gradient is None:
             return None
-        return (*gradients[:place], going_on, *gradients[place + 1 :])
+        return (*gradients[:place], self._receive_one(rule, gradient), *gradients[place + 1 :])
 
     def _receive_one(self, rule: Rule, gradient: Tensor) -> Tensor | None:
-        is_first = self._num_watched == 1 and self.divisors is None and not self.is_settled
-        is_plain = is_first and rule.is_plain and type(self.loss) is float
-        if is_plain and _is_plain_memory(gradient, self.count):
-            return self._receiver.settle_rows(self, gradient)
         return self.receive(rule, (gradient,))[0]
 
     def check_rows(self, count: int) -> None:

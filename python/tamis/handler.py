@@ -99,6 +99,7 @@ class Handler(RecordedRun):
             "target_prune": chosen.target_prune,
             "layout": "external" if is_external else chosen.layout,
             "remainder": chosen.remainder,
+            "threads": chosen.threads,
         }
         self._source = None
         if chosen.batch_size is not None:
@@ -264,7 +265,7 @@ class Handler(RecordedRun):
         if is_plain and type(loss) is Tensor and get_ident() == run.thread:
             if run.watcher is not None:
                 if loss.ndim == 0 and loss.requires_grad and run.watcher.takes(loss):
-                    weight = run.watcher.claim(loss, None, is_traced=False)
+                    weight = run.watcher.claim_quick(loss)
                     return loss if weight == 1.0 else loss * weight
             elif loss.ndim == 0:
                 if type(value := loss.item()) is float:

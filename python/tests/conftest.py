@@ -3,12 +3,19 @@
 from dataclasses import fields
 
 import pytest
-import tamis
-import torch
-from fixtures import missed_updates_are_errors, seeded  # noqa: F401
+
+try:
+    import tamis
+    import torch
+    from fixtures import missed_updates_are_errors, seeded  # noqa: F401
+    from tamis import Options
+except ImportError as error:
+    cure = "run `make build`, then `.venv/bin/python -m pytest`, or `pip install '.[test]'` without a folder build/"
+    pytest.exit(f"the tests need the built package and torch: {error}; {cure}", returncode=4)
+
 from support import IndexDataset
 
-OPTIONS = {field.name for field in fields(tamis.Options)}
+OPTIONS = {field.name for field in fields(Options)}
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +33,7 @@ def make_handler():
     def make(size=103, epochs=4, dataset=None, **options):
         data = IndexDataset(size) if dataset is None else dataset
         rare = {name: options.pop(name) for name in list(options) if name in OPTIONS}
-        chosen = tamis.Options(**{"batch_size": 8, **rare})
+        chosen = Options(**{"batch_size": 8, **rare})
         return tamis.prune(data, "bls-infobatch", epochs=epochs, options=chosen, **options)
 
     return make

@@ -52,6 +52,7 @@ def test_what_is_not_a_map_style_data_set_is_refused():
         ({"batch_size": True}, "batch_size must be"),
         ({"homogeneous": True}, "need batch_size="),
         ({"time_limit": 0}, "time_limit must be"),
+        ({"threads": 0}, "threads must be a whole number of at least 1, got 0"),
         ({"delta": 1.5}, "delta must be in"),
         ({"layout": "x"}, "layout must be 'automatic', 'replicated' or 'sharded', got 'x'"),
         ({"remainder": "x"}, "remainder must be 'pad' or 'drop', got 'x'"),

@@ -105,7 +105,12 @@ def test_a_target_out_of_reach_is_told_once():
 def test_proxies_states_and_copies_keep_the_options():
     def make(labels):
         options = tamis.Options(
-            batch_size=16, homogeneous=True, min_per_class=0.5, labels=labels, target_prune=0.2
+            batch_size=16,
+            homogeneous=True,
+            min_per_class=0.5,
+            labels=labels,
+            target_prune=0.2,
+            threads=3,
         )
         return tamis.BLR(tamis.InfoBatch(IndexDataset(SIZE), epochs=6, options=options)).proxy()
 
@@ -114,6 +119,7 @@ def test_proxies_states_and_copies_keep_the_options():
     assert handler.options["homogeneous_batch_size"] == 16
     assert handler.options["min_per_class"] == 0.5
     assert handler.options["target_prune"] == 0.2
+    assert handler.options["threads"] == 3
     assert handler.options["labels"].tolist() == [i % 5 for i in range(SIZE)]  # numbered
     train(handler, 2)
     twin = copy.deepcopy(handler)

@@ -134,6 +134,20 @@ def test_a_loss_made_inside_the_model_names_the_head(handler):
         handler.update(loss).backward()
 
 
+def test_a_loss_that_reaches_the_output_no_more_is_missed(handler, model):
+    """The first backward pass says that it is reached, the end of the epoch that it was not."""
+    handler.watch(model)
+    other = torch.ones((), requires_grad=True, dtype=torch.float64)
+    for step, (ids, _) in enumerate(handler.loader(8)):
+        inputs, labels = inputs_of(ids, torch.float64)
+        loss = model.losses(model(inputs), labels).mean()
+        handler.update(loss if step == 0 else other * 2).backward()
+    del loss  # its graph is the last through which a backward pass could come
+    with pytest.warns(tamis.MissedUpdateWarning, match="2 updates with watched outputs had no"):
+        assert handler.num_missed_updates == 2
+    assert handler.num_observations == 1
+
+
 def test_a_copied_output_is_said_also_if_the_graph_is_kept(handler, model):
     handler.watch(model)
     inputs, labels = first_batch(handler)

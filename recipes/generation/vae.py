@@ -18,8 +18,8 @@ from recipes.kit import frechet, grids, pictures, run
 
 PRESETS = {
     "quick": {
-        "limit": 12000, "epochs": 10, "prune": 0.3, "batch_size": 128, "learning_rate": 2e-3, "width": 400, "latent": 20,
-        "samples": 2000, "workers": 0,
+        "limit": 6000, "epochs": 10, "prune": 0.3, "batch_size": 64, "learning_rate": 2e-3, "width": 400, "latent": 20,
+        "samples": 1000, "workers": 0,
     },
     "full": {
         "limit": 0, "epochs": 100, "prune": 0.3, "batch_size": 128, "learning_rate": 1e-3, "width": 400, "latent": 20,

@@ -1,7 +1,8 @@
-"""The pictures of data in docs/tasks.md.
+"""The pictures in docs/tasks.md.
 
-    python -m recipes.kit.gallery docs/tasks                                  # the data
-    python -m recipes.kit.gallery docs/tasks --run runs/tasks/detection/full-seed0    # and what a detector finds
+    python -m recipes.kit.gallery docs/tasks                                          # the data
+    python -m recipes.kit.gallery docs/tasks --detector runs/tasks/detection/full-seed0    # and what a detector finds
+    python -m recipes.kit.gallery docs/tasks --samples vae=runs/tasks/vae/full-seed0       # and what a generator draws
 """
 
 from __future__ import annotations
@@ -67,11 +68,17 @@ def draw_detections(folder: pathlib.Path, run: pathlib.Path, threshold: float = 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--run", type=pathlib.Path, help="folder of a detector's run")
+    parser.add_argument("--detector", metavar="RUN", type=pathlib.Path, help="folder of a detector's run")
+    parser.add_argument("--samples", metavar="NAME=RUN", action="append", default=[], help="folder of a generator's run")
     args = parser.parse_args()
     draw_data(args.folder)
-    if args.run:
-        draw_detections(args.folder, args.run)
+    if args.detector:
+        draw_detections(args.folder, args.detector)
+    for choice in args.samples:
+        name, _, run = choice.partition("=")
+        picture = Image.open(pathlib.Path(run) / "samples.png")
+        half = picture.crop((0, 0, picture.width, picture.height // 2 + 1))
+        half.save(args.folder / f"{name}.webp", lossless=half.mode == "L")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ class Pruned:
             parts, items = plain(batch, preds)
             if not torch.is_grad_enabled() or self.ids is None:
                 return parts, items
-            mean = parts.detach().sum() / len(self.ids)
+            mean = parts.sum() / len(self.ids)
             return parts * self.handler.factor(mean, ids=self.ids), items
 
         model.loss = loss

@@ -26,6 +26,7 @@ export interface Comparison {
   // Label of the method that the others are compared with.
   baseline: string|null;
   confidence: number;
+  time_saved_of: 'processor_seconds'|'train_seconds';
   verdict: string[];
   cautions: string[];
   rows: Row[];
@@ -52,6 +53,8 @@ export interface Row {
   pruned_share: number|null;
   train_seconds_mean: number|null;
   time_saved: number|null;
+  // Which pruning cannot do: the machine was busy.
+  more_saved_than_pruned: boolean;
   prune_overhead: number|null;
 }
 

@@ -28,8 +28,8 @@ void require(bool holds, std::string_view who, std::string_view what, std::strin
   }
 }
 
-// The entry of that name. Throws std::invalid_argument "<what> must be one of ..., got <name>"; `more`
-// are names that are known besides.
+// The entry of that name. Throws std::invalid_argument "<what> must be one of ..., got <name>";
+// `more` are names that are known besides.
 template <typename Entries>
 const auto& find_named(const Entries& all, std::string_view what, std::string_view name,
                        std::string_view more = "") {

@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFormat = "tamis-compare";
-constexpr std::uint64_t kFormatVersion = 1;
+constexpr const char* kCompareFormat = "tamis-compare";
+constexpr std::uint64_t kCompareFormatVersion = 1;
 
 std::string folder_name(const std::string& method, std::uint64_t seed) {
   return fmt::format("{}-seed{}", method, seed);
@@ -32,7 +32,7 @@ Json to_json(const ComparisonPlan& plan) {
     names.push_back(method.name);
     if (!method.settings.is_null()) pruning[method.name] = method.settings;
   }
-  return {{"format", kFormat},   {"format_version", kFormatVersion}, {"methods", names},
+  return {{"format", kCompareFormat},   {"format_version", kCompareFormatVersion}, {"methods", names},
           {"seeds", plan.seeds}, {"baseline", plan.baseline},        {"config", plan.shared},
           {"pruning", pruning}};
 }
@@ -112,7 +112,7 @@ void remove_comparison(const fs::path& path) {
 }
 
 // True if nothing but what a killed process had begun to write is in the folder.
-bool is_as_good_as_empty(const fs::path& path) {
+bool holds_beginnings_only(const fs::path& path) {
   for (const auto& entry : fs::directory_iterator(path)) {
     if (detail::target_of_temporary(entry.path().filename().native()) != kCompareFile) return false;
   }
@@ -153,7 +153,7 @@ void validate(const ComparisonPlan& plan) {
 ComparisonPlan read_plan(const fs::path& folder) {
   const std::string source = (folder / kCompareFile).native();
   const Json document = read_sealed_json(source);
-  require_format(document, kFormat, kFormatVersion, source);
+  require_format(document, kCompareFormat, kCompareFormatVersion, source);
   const Fields fields(document, source);
   ComparisonPlan plan{.baseline = fields.text("baseline")};
   if (fields.find("config") != nullptr) plan.shared = fields.object("config").json();
@@ -219,7 +219,7 @@ Comparison Comparison::create(const fs::path& path, const ComparisonPlan& plan,
   validate(plan);
   if (path.empty()) throw std::invalid_argument("the comparison's folder must have a name");
   const bool is_there = has_comparison(path);
-  if (!is_there && fs::exists(path) && (!fs::is_directory(path) || !is_as_good_as_empty(path))) {
+  if (!is_there && fs::exists(path) && (!fs::is_directory(path) || !holds_beginnings_only(path))) {
     throw std::runtime_error(
         fmt::format("{}: is there and holds no comparison; choose another folder", path.native()));
   }

@@ -95,6 +95,7 @@ Json to_json(const EpochMetrics& metrics) {
                {"prune_seconds", metrics.prune_seconds},
                {"test_seconds", metrics.test_seconds},
                {"values", metrics.values}};
+  if (metrics.processor_seconds) json["processor_seconds"] = *metrics.processor_seconds;
   if (metrics.learning_rate) json["learning_rate"] = *metrics.learning_rate;
   if (metrics.scores) {
     json["score_histogram"] = {{"low", metrics.scores->low},
@@ -125,6 +126,9 @@ EpochMetrics epoch_from_json(const Json& json, const std::vector<Metric>& metric
            epoch.prune_seconds);
   }
   if (fields.find("test_seconds") != nullptr) epoch.test_seconds = fields.amount("test_seconds");
+  if (fields.find("processor_seconds") != nullptr) {
+    epoch.processor_seconds = fields.amount("processor_seconds");
+  }
   if (fields.find("score_histogram") != nullptr) {
     epoch.scores = histogram_from_json(fields.object("score_histogram"));
   }

@@ -37,6 +37,9 @@ struct EpochMetrics {
   double train_seconds = 0.0;
   double prune_seconds = 0.0;  // part of train_seconds
   double test_seconds = 0.0;
+  // Of all threads, while the clock counted train_seconds. Other programs on the machine hardly
+  // change it.
+  std::optional<double> processor_seconds = std::nullopt;
   // By metric. What was not measured after this epoch is missing; what was not finite is NaN.
   MetricValues values = {};
   std::optional<ScoreHistogram> scores = std::nullopt;  // empty if nothing was scored

@@ -112,12 +112,14 @@ RunData read_run(const fs::path& folder) {
 
 RunResult summarize_run(const RunData& run) {
   if (run.epochs.empty()) throw std::invalid_argument("a run without epochs has no result");
-  RunResult result{.value = run.epochs.back().value(run.headline())};
+  RunResult result{.value = run.epochs.back().value(run.headline()), .processor_seconds = 0.0};
   double pruned = 0.0;
   for (const EpochMetrics& epoch : run.epochs) {
     pruned += static_cast<double>(epoch.pruned);
     result.train_seconds += epoch.train_seconds;
     result.prune_seconds += epoch.prune_seconds;
+    if (!epoch.processor_seconds) result.processor_seconds = std::nullopt;
+    if (result.processor_seconds) *result.processor_seconds += *epoch.processor_seconds;
   }
   result.pruned_share =
       pruned / (static_cast<double>(run.num_train) * static_cast<double>(run.epochs.size()));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,12 +33,13 @@ struct RunData {
   const Metric& headline() const { return headline_of(metrics); }
 };
 
-// One finished run in four numbers.
+// One finished run in a few numbers.
 struct RunResult {
-  double value = 0.0;          // of the headline after the last epoch
-  double pruned_share = 0.0;   // of all epochs
-  double train_seconds = 0.0;  // without evaluation
-  double prune_seconds = 0.0;  // of these
+  double value = 0.0;                                      // of the headline after the last epoch
+  double pruned_share = 0.0;                               // of all epochs
+  double train_seconds = 0.0;                              // without evaluation
+  double prune_seconds = 0.0;                              // of these
+  std::optional<double> processor_seconds = std::nullopt;  // empty if an epoch does not tell
 };
 
 // True if the folder has a run in it, finished or not.

@@ -37,7 +37,12 @@ SummaryRow summarize_method(const MethodRuns& method) {
   return row;
 }
 
-void compare_with(const SummaryRow& baseline, double confidence, SummaryRow& row) {
+// The part of the deviation of a difference that pairing by seed is not trusted to remove.
+double least_deviation(const SummaryRow& a, const SummaryRow& b) {
+  return 0.5 * std::hypot(a.deviation.value_or(0.0), b.deviation.value_or(0.0));
+}
+
+void compare_with(const SummaryRow& baseline, const Summary& summary, SummaryRow& row) {
   std::vector<double> differences;
   std::vector<double> saved;
   for (const auto& [seed, result] : row.runs) {
@@ -46,12 +51,15 @@ void compare_with(const SummaryRow& baseline, double confidence, SummaryRow& row
                      [&key = seed](const SeedResult& other) { return other.seed == key; });
     if (partner == baseline.runs.end()) continue;
     differences.push_back(result.value - partner->result.value);
-    saved.push_back(1.0 - result.train_seconds / partner->result.train_seconds);
+    saved.push_back(summary.has_processor_time
+                        ? 1.0 - *result.processor_seconds / *partner->result.processor_seconds
+                        : 1.0 - result.train_seconds / partner->result.train_seconds);
   }
   if (differences.empty()) return;
-  const analysis::Verdict verdict = analysis::judge_differences(differences, confidence);
+  const analysis::Verdict verdict =
+      analysis::judge_differences(differences, summary.confidence, least_deviation(row, baseline));
   row.difference = {.num_pairs = differences.size(), .mean = verdict.mean};
-  if (differences.size() > 1) {
+  if (differences.size() > 1 && verdict.low < verdict.high) {
     row.difference->low = verdict.low;
     row.difference->high = verdict.high;
     row.difference->is_supported = verdict.is_supported && row.difference->is_judged();
@@ -59,7 +67,8 @@ void compare_with(const SummaryRow& baseline, double confidence, SummaryRow& row
   // Times of 0 compare with nothing.
   if (!std::all_of(saved.begin(), saved.end(), [](double x) { return std::isfinite(x); })) return;
   row.time_saved = analysis::mean(saved);
-  if (saved.size() > 1) row.time_saved_interval = analysis::confidence_interval(saved, confidence);
+  if (saved.size() > 1)
+    row.time_saved_interval = analysis::confidence_interval(saved, summary.confidence);
 }
 
 const Metric& common_headline(const RunTable& table) {
@@ -81,95 +90,12 @@ const Metric& common_headline(const RunTable& table) {
 
 Json or_null(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
 
-// Columns of a terminal: every character but the continuation bytes of UTF-8 takes one.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-  }));
-}
-
-// The first column to the left, the others to the right.
-std::string format_columns(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
-    for (std::size_t k = 0; k < row.size(); ++k) widths[k] = std::max(widths[k], width_of(row[k]));
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t k = 0; k < row.size(); ++k) {
-      const std::string space(widths[k] - width_of(row[k]), ' ');
-      line += k == 0 ? row[k] + space : "  " + space + row[k];
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
-}
-
-std::string verdict_text(const Difference& difference, const Metric& metric) {
-  if (!difference.is_judged()) return "not judged";
-  if (!difference.is_supported) return "within noise";
-  return metric.is_better(difference.mean) ? "better" : "worse";
-}
-
-std::string percent(const std::optional<double>& share, int decimals) {
-  return share ? fmt::format("{:.{}f} %", 100.0 * *share, decimals) : "-";
-}
-
-std::vector<std::string> format_row(const SummaryRow& row, const Summary& summary,
-                                    bool has_interval, bool utf8) {
-  const MetricFormat format = summary.format();
-  std::vector<std::string> cells = {row.label, row.mean ? format.number(*row.mean) : "-"};
-  if (row.deviation) {
-    cells.back() += fmt::format(" {} {}", utf8 ? "±" : "+-", format.number(*row.deviation));
-  }
-  if (has_interval) {
-    const auto& d = row.difference;
-    cells.push_back(!d ? "-"
-                    : d->low
-                        ? fmt::format("{} [{}, {}]", format.signed_number(d->mean),
-                                      format.signed_number(*d->low), format.signed_number(*d->high))
-                        : format.signed_number(d->mean));
-    cells.push_back(d ? verdict_text(*d, summary.metric) : "-");
-  }
-  cells.push_back(percent(row.pruned_share, 1));
-  cells.push_back(row.train_seconds_mean ? fmt::format("{:.1f} s", *row.train_seconds_mean) : "-");
-  cells.push_back(percent(row.time_saved, 1));
-  cells.push_back(percent(row.prune_overhead, 3));
-  return cells;
-}
-
-std::string explain(const Summary& summary, std::size_t num_seeds, bool utf8) {
-  const std::string title = summary.metric.title();
-  const char* const better =
-      summary.metric.direction == Direction::higher ? "higher is better" : "lower is better";
-  if (num_seeds < 2) {
-    return fmt::format(
-        "\nOne seed. {}: after the last epoch, {}. There is no interval, and no difference can be "
-        "told from\nchance. Use at least {} seeds to compare.\n",
-        title, better, kLeastSeeds);
-  }
-  std::string text = fmt::format(
-      "\n{} seeds. {}: after the last epoch, {}; mean {} sample deviation.\n"
-      "difference: {}paired by seed, with its {:.0f} % interval (Student). ",
-      num_seeds, title, better, utf8 ? "±" : "+-",
-      summary.metric.is_fraction() ? "in points, " : "", 100.0 * summary.confidence);
-  text +=
-      num_seeds < kLeastSeeds
-          ? fmt::format("not judged: that takes at least {} seeds.\n", kLeastSeeds)
-          : "within noise: the interval\nincludes 0, so these seeds show no difference; they do "
-            "not prove that there is none.\n";
-  return text;
-}
-
-// 1234567 as 1,234,567.
-std::string with_commas(double number) {
-  std::string text = fmt::format("{:.0f}", number);
-  for (std::size_t end = text.size(); end > 3; end -= 3) text.insert(end - 3, 1, ',');
-  return text;
-}
-
 }  // namespace
+
+bool SummaryRow::saves_more_than_pruned() const {
+  constexpr double kRounding = 0.01;
+  return time_saved && pruned_share && *time_saved > *pruned_share + kRounding;
+}
 
 MetricFormat Summary::format() const {
   for (const SummaryRow& row : rows) {
@@ -182,14 +108,20 @@ Summary summarize(const RunTable& table, double confidence) {
   Summary summary{.metric = common_headline(table),
                   .baseline = table.baseline,
                   .confidence = confidence,
+                  .has_processor_time = true,
                   .rows = {}};
-  for (const MethodRuns& method : table.methods) summary.rows.push_back(summarize_method(method));
+  for (const MethodRuns& method : table.methods) {
+    summary.rows.push_back(summarize_method(method));
+    for (const SeedResult& run : summary.rows.back().runs) {
+      summary.has_processor_time &= run.result.processor_seconds.has_value();
+    }
+  }
   const auto baseline =
       std::find_if(summary.rows.begin(), summary.rows.end(),
                    [&](const SummaryRow& row) { return row.label == table.baseline; });
   if (baseline == summary.rows.end()) return summary;
   for (SummaryRow& row : summary.rows) {
-    if (&row != &*baseline) compare_with(*baseline, confidence, row);
+    if (&row != &*baseline) compare_with(*baseline, summary, row);
   }
   return summary;
 }
@@ -203,6 +135,7 @@ Json to_json(const SummaryRow& row) {
                {"pruned_share", or_null(row.pruned_share)},
                {"train_seconds_mean", or_null(row.train_seconds_mean)},
                {"time_saved", or_null(row.time_saved)},
+               {"more_saved_than_pruned", row.saves_more_than_pruned()},
                {"prune_overhead", or_null(row.prune_overhead)}};
   if (const auto& d = row.difference) {
     json["difference"] = {{"num_pairs", d->num_pairs},
@@ -221,6 +154,9 @@ Json to_json(const SummaryRow& row) {
                             {"pruned_share", result.pruned_share},
                             {"train_seconds", result.train_seconds},
                             {"prune_seconds", result.prune_seconds}});
+    if (result.processor_seconds) {
+      json["runs"].back()["processor_seconds"] = *result.processor_seconds;
+    }
   }
   return json;
 }
@@ -231,58 +167,8 @@ Json to_json(const Summary& summary) {
   return {{"metric", to_json(summary.metric)},
           {"rows", rows},
           {"baseline", summary.baseline},
-          {"confidence", summary.confidence}};
-}
-
-std::string format_summary(const Summary& summary, bool utf8) {
-  std::size_t num_seeds = 0;
-  for (const SummaryRow& row : summary.rows) num_seeds = std::max(num_seeds, row.runs.size());
-  const bool has_interval = num_seeds > 1;
-  const std::string unit = summary.format().unit();
-  std::vector<std::string> header = {
-      "method", fmt::format("{}{}{}", summary.metric.title(), unit.empty() ? "" : " ", unit)};
-  if (has_interval) {
-    header.push_back(fmt::format("difference to {}", summary.baseline));
-    header.emplace_back("verdict");
-  }
-  for (const char* const name : {"pruned", "time", "saved", "overhead"}) header.emplace_back(name);
-  std::vector<std::vector<std::string>> rows = {header};
-  for (const SummaryRow& row : summary.rows) {
-    rows.push_back(format_row(row, summary, has_interval, utf8));
-  }
-  return format_columns(rows) + explain(summary, num_seeds, utf8) +
-         fmt::format(
-             "time: training without evaluation. saved: against {}, paired by seed. overhead: "
-             "share of the time\nspent on pruning itself.\n",
-             summary.baseline);
-}
-
-std::string format_duration(double seconds) {
-  const auto whole = static_cast<std::uint64_t>(std::llround(std::max(seconds, 0.0)));
-  const std::uint64_t minutes = whole / 60;
-  if (minutes == 0) return fmt::format("{} s", whole);
-  if (minutes < 60) return fmt::format("{}:{:02} min", minutes, whole % 60);
-  return fmt::format("{}:{:02}:{:02} h", minutes / 60, minutes % 60, whole % 60);
-}
-
-std::string format_speed(std::uint64_t samples, double seconds) {
-  return fmt::format("{} samples/s",
-                     seconds > 0.0 ? with_commas(static_cast<double>(samples) / seconds) : "-");
-}
-
-std::string format_epoch(const EpochMetrics& epoch, const std::vector<Metric>& metrics,
-                         std::uint64_t num_epochs) {
-  std::string text = fmt::format("epoch {}/{}", epoch.epoch + 1, num_epochs);
-  for (const Metric& metric : metrics) {
-    const double value = epoch.value(metric);
-    if (std::isfinite(value)) {
-      text += fmt::format("  {} {}", metric.title(), MetricFormat(metric, value).value(value));
-    }
-  }
-  const auto total = static_cast<double>(epoch.samples + epoch.pruned);
-  return fmt::format("{}  pruned {:.1f} %  {}  {:.1f} s", text,
-                     100.0 * static_cast<double>(epoch.pruned) / total,
-                     format_speed(epoch.samples, epoch.train_seconds), epoch.train_seconds);
+          {"confidence", summary.confidence},
+          {"time_saved_of", summary.has_processor_time ? "processor_seconds" : "train_seconds"}};
 }
 
 }  // namespace tamis::runs

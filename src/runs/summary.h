@@ -28,15 +28,18 @@ struct RunTable {
 // Fewer seeds than these support no difference, however far apart the methods are.
 inline constexpr std::size_t kLeastSeeds = 3;
 
-// The headline minus that of the baseline, over the seeds that both have finished.
+// The headline minus that of the baseline, over the seeds that both have finished. Seeds that agree
+// by chance must not make the interval vanish: pairing by seed is trusted to halve the deviation
+// that the two methods' own ones give, not more.
 struct Difference {
   std::size_t num_pairs = 0;
   double mean = 0.0;
-  std::optional<double> low = std::nullopt;  // of the interval; empty for a single pair
+  // Of the interval. Empty for a single pair, and if both methods give the same with every seed.
+  std::optional<double> low = std::nullopt;
   std::optional<double> high = std::nullopt;
   bool is_supported = false;  // the interval excludes 0, and there are kLeastSeeds pairs
 
-  bool is_judged() const { return num_pairs >= kLeastSeeds; }
+  bool is_judged() const { return num_pairs >= kLeastSeeds && low.has_value(); }
 };
 
 struct SeedResult {
@@ -54,15 +57,21 @@ struct SummaryRow {
   std::optional<Difference> difference = std::nullopt;
   std::optional<double> pruned_share = std::nullopt;
   std::optional<double> train_seconds_mean = std::nullopt;
-  std::optional<double> time_saved = std::nullopt;  // mean of 1 - time / time of the baseline
+  // Mean of 1 - time / time of the baseline: processor time where Summary says so.
+  std::optional<double> time_saved = std::nullopt;
   std::optional<analysis::Interval> time_saved_interval = std::nullopt;  // needs two pairs
   std::optional<double> prune_overhead = std::nullopt;  // seconds of pruning per second of training
+
+  // Pruning cannot do that: something else slowed the baseline's runs down.
+  bool saves_more_than_pruned() const;
 };
 
 struct Summary {
   Metric metric;  // the headline
   std::string baseline;
   double confidence = 0.95;
+  // All runs tell their processor time, so time_saved is of that; otherwise it is of the clock's.
+  bool has_processor_time = false;
   std::vector<SummaryRow> rows;  // in the order of the table
 
   // Of the row that all values are written like.
@@ -77,8 +86,9 @@ Json to_json(const SummaryRow& row);
 Json to_json(const Summary& summary);
 
 // A table of plain text (with the sign for plus or minus as ± or +-), and below it what the columns
-// mean and what the seeds cannot tell.
-std::string format_summary(const Summary& summary, bool utf8);
+// mean and what the seeds cannot tell. Leaves out the columns that matter least if the table would
+// be wider than `width`; 0: any width will do.
+std::string format_summary(const Summary& summary, bool utf8, std::size_t width = 0);
 
 // "8 s", "4:07 min", "1:02:03 h".
 std::string format_duration(double seconds);

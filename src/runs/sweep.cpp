@@ -14,8 +14,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kFormat = "tamis-sweep";
-constexpr std::uint64_t kFormatVersion = 1;
+constexpr const char* kSweepFormat = "tamis-sweep";
+constexpr std::uint64_t kSweepFormatVersion = 1;
 
 }  // namespace
 
@@ -55,8 +55,8 @@ std::vector<Method> sweep_methods(const Sweep& sweep, const MethodOptions& optio
 }
 
 Json to_json(const Sweep& sweep) {
-  return {{"format", kFormat},
-          {"format_version", kFormatVersion},
+  return {{"format", kSweepFormat},
+          {"format_version", kSweepFormatVersion},
           {"method", sweep.method},
           {"option", sweep.option},
           {"values", sweep.values}};
@@ -87,7 +87,7 @@ Sweep read_sweep(const fs::path& folder) {
         fmt::format("{}: holds no sweep (no {})", folder.native(), kSweepFile));
   }
   const Json document = read_json(source);
-  require_format(document, kFormat, kFormatVersion, source);
+  require_format(document, kSweepFormat, kSweepFormatVersion, source);
   const Fields fields(document, source);
   Sweep sweep{.method = fields.text("method"), .option = fields.text("option")};
   for (const Json& value : array_member(document, "values", source)) {

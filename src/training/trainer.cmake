@@ -6,7 +6,7 @@ add_library(tamis_settings STATIC
   trainer/running_epoch.cpp)
 target_link_libraries(tamis_settings PUBLIC tamis_runs PRIVATE tamis_fmt)
 tamis_compile_options(tamis_settings)
-tamis_optimize_lightly(tamis_settings)
+tamis_share_precompiled(tamis_settings tamis_runs)
 
 # tamis_trainer: what `tamis train` and `tamis compare` do. Its users do not see torch, whose folders
 # hold another fmt than theirs: trainer.h and compare.h do not include it.

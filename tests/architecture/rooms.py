@@ -41,8 +41,9 @@ ROOMS = {
     "program-train": room("src/program/train/", "api base runs program training", "system cli json fmt"),
     "python": room("python/src/", "api base", "system python"),
 }
-# Tests, benchmarks and examples may include any room, but private headers of the core are for its own tests.
-CORE_TESTS = ("tests/core/", "tests/base/", "tests/support/")
+# Tests, benchmarks and examples may include any room, but private headers of the core are for its own tests and for the
+# benchmark of its parts.
+CORE_TESTS = ("tests/core/", "tests/base/", "tests/support/", "benchmarks/parts_bench.cpp")
 
 # First part of an included path, or the whole name: which room or library it belongs to.
 INCLUDED_ROOMS = {

@@ -39,6 +39,30 @@ class RegressionsTest(unittest.TestCase):
         self.assertIn("No ratio", report.regressions(result(plan=20.0), kept, color=True))
 
 
+class AimsTest(unittest.TestCase):
+    def test_an_aim_is_reached_or_missed_by_the_ratio_of_this_result(self):
+        self.assertIn("| InfoBatch plan | 1e+06 | at most 13 x the floor | 13 x | reached |", report.aims_table(result(plan=13.0)))
+        self.assertIn("| 13.2 x | missed |", report.aims_table(result(plan=13.2)))
+
+    def test_what_was_not_measured_has_no_row(self):
+        self.assertNotIn("SeTa", report.aims_table(result(plan=13.0)))
+
+
+class SectionsTest(unittest.TestCase):
+    def test_a_later_section_of_the_same_commit_joins_the_result(self):
+        kept = result(plan=10.0, others_used_cores=0.0, memory=[1])
+        later = {**result(plan=0.0), "measured": {"load/1000000": {"seconds": 3.0}}, "others_used_cores": 0.05, "counts": 2}
+        merged = report.merged(kept, later)
+        self.assertEqual((merged["memory"], merged["counts"], merged["others_used_cores"]), ([1], 2, 0.05))
+        self.assertEqual(merged["measured"]["plan/infobatch/1000000"], {"seconds": 10.0})
+        self.assertEqual(merged["measured"]["load/1000000"], {"seconds": 3.0})
+
+    def test_a_section_of_another_commit_is_refused(self):
+        later = {**result(plan=1.0, others_used_cores=0.0), "commit": "1" * 40}
+        with self.assertRaisesRegex(SystemExit, "is of commit 000000000000, not of this one"):
+            report.merged(result(plan=10.0, others_used_cores=0.0), later)
+
+
 class DisturbanceTest(unittest.TestCase):
     def test_a_disturbed_result_says_so(self):
         self.assertIn("Others used 1.3 cores", report.provenance(result(plan=1.0, others_used_cores=1.3)))

@@ -16,17 +16,17 @@
 namespace tamis::libtorch {
 namespace {
 
-constexpr int kRanks = 3;
+constexpr int kGroupSize = 3;
 
 // Every thread is a rank of one Gloo group.
 void run_ranks(const std::function<void(c10::intrusive_ptr<c10d::Backend>)>& body) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank) {
+  for (int rank = 0; rank < kGroupSize; ++rank) {
     threads.emplace_back([&, rank] {
       auto options = c10d::ProcessGroupGloo::Options::create(std::chrono::seconds(20));
       options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1"));
-      body(c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, kRanks, options));
+      body(c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, kGroupSize, options));
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -34,7 +34,7 @@ void run_ranks(const std::function<void(c10::intrusive_ptr<c10d::Backend>)>& bod
 
 void expect_all_calls(Communicator& communicator) {
   const std::size_t rank = communicator.rank();
-  ASSERT_EQ(communicator.size(), static_cast<std::size_t>(kRanks));
+  ASSERT_EQ(communicator.size(), static_cast<std::size_t>(kGroupSize));
 
   std::vector<std::int64_t> sums = {static_cast<std::int64_t>(rank), 1, -5};
   communicator.all_reduce(sums);
@@ -48,7 +48,7 @@ void expect_all_calls(Communicator& communicator) {
 
   const std::string text(5 * rank, static_cast<char>('a' + rank));  // rank 0 has nothing to say
   const auto all = communicator.all_gather(std::as_bytes(std::span(text)));
-  ASSERT_EQ(all.size(), static_cast<std::size_t>(kRanks));
+  ASSERT_EQ(all.size(), static_cast<std::size_t>(kGroupSize));
   EXPECT_TRUE(all[0].empty());
   ASSERT_EQ(all[2].size(), 10U);
   EXPECT_EQ(std::memcmp(all[2].data(), "cccccccccc", 10), 0);

@@ -22,12 +22,12 @@ using test::CodedDataset;
 using torch::data::DataLoaderOptions;
 
 constexpr std::size_t kRanks = 3;
-constexpr std::size_t kSamples = 100;
+constexpr std::size_t kSharedSamples = 100;
 
 class Ranks : public ::testing::TestWithParam<std::tuple<Layout, Booking>> {
  protected:
   static PrunerOptions options() {
-    return {.num_samples = kSamples,
+    return {.num_samples = kSharedSamples,
             .num_epochs = 4,
             .policy = {"infobatch"},
             .score = Spec{"last-batch-loss"},
@@ -45,7 +45,7 @@ class Ranks : public ::testing::TestWithParam<std::tuple<Layout, Booking>> {
         handler.update(batch.losses.mean());
       }
     };
-    auto dataset = handler.wrap(CodedDataset(kSamples));
+    auto dataset = handler.wrap(CodedDataset(kSharedSamples));
     if (std::get<Booking>(GetParam()) == Booking::by_delivery) {
       auto loader = handler.loader(std::move(dataset), loader_options);
       walk(loader);
@@ -59,8 +59,8 @@ class Ranks : public ::testing::TestWithParam<std::tuple<Layout, Booking>> {
 
 TEST_P(Ranks, ShareEveryEpochAndScoreEverySampleByItsBatch) {
   std::mutex mutex;
-  std::vector<std::size_t> visits(kSamples);
-  std::vector<float> expected(kSamples);
+  std::vector<std::size_t> visits(kSharedSamples);
+  std::vector<float> expected(kSharedSamples);
   std::vector<std::size_t> num_batches;
   tamis::test::run_ranks(kRanks, [&](const std::shared_ptr<Communicator>& communicator) {
     Handler handler(options(), communicator);

@@ -101,6 +101,12 @@ TEST(ReportGrouping, IgnoresWhereAndWhenARunWasMade) {
   EXPECT_EQ(row_of(report_of({folder / "a", folder / "b"}), "full")["num_seeds"], 2);
 }
 
+TEST(ReportGrouping, LeavesOutSettingsThatWereNotGiven) {
+  const ScratchFolder folder;
+  write_run(folder / "a", {.config = {{"data", {{"data_dir", ""}}}}});
+  EXPECT_THAT(report_of({folder / "a"})["settings"].dump(), Not(HasSubstr("data_dir")));
+}
+
 TEST(ReportGrouping, CountsAFolderOnceHoweverItIsSpelled) {
   const ScratchFolder folder;
   write_run(folder / "a", {});

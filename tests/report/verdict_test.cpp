@@ -65,6 +65,15 @@ TEST(ReportVerdict, ClaimsNothingFromFewerThanThreeSeeds) {
   }
 }
 
+TEST(ReportVerdict, SaysIfMoreTimeWasSavedThanPruningCan) {
+  const ScratchFolder folder;
+  write_run(folder / "full", {.accuracy = 0.9, .train_seconds = 100.0});
+  write_run(folder / "seta", {.method = "seta", .prune_ratio = 0.3, .train_seconds = 10.0});
+  const nlohmann::json comparison = report_of({folder / "full", folder / "seta"});
+  EXPECT_THAT(cautions_of(comparison), HasSubstr("seta saved more time than pruning can"));
+  EXPECT_EQ(row_of(comparison, "seta")["more_saved_than_pruned"], true);
+}
+
 // A detector that trains with a distance to the truth: lower is better, and it has a unit.
 TEST(ReportVerdict, FollowsTheDirectionAndTheUnitOfTheHeadline) {
   const ScratchFolder folder;

@@ -47,6 +47,7 @@ EpochMetrics some_metrics() {
           .train_seconds = 12.5,
           .prune_seconds = 0.001,
           .test_seconds = 1.5,
+          .processor_seconds = 23.5,
           .values = {{"train_loss", 0.1 + 0.2}, {"test_accuracy", 1.0 / 3.0}},
           .scores = make_histogram(std::vector<float>{0.1F, 0.7F, 0.3F})};
 }
@@ -59,7 +60,9 @@ TEST(EpochMetrics, SurviveJsonExactly) {
   EpochMetrics metrics = some_metrics();
   EXPECT_EQ(read(Json::parse(to_json(metrics).dump())), metrics);
   metrics.scores.reset();
+  metrics.processor_seconds.reset();
   const Json json = to_json(metrics);
+  EXPECT_FALSE(json.contains("processor_seconds"));
   EXPECT_FALSE(json.contains("score_histogram"));
   EXPECT_EQ(read(json), metrics);
 }

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -142,6 +144,80 @@ TEST(Summary, OfTwoSeedsJudgesNothing) {
   EXPECT_THAT(
       format_summary(summary, true),
       AllOf(HasSubstr("not judged"), HasSubstr("at least 3 seeds"), Not(HasSubstr("worse"))));
+}
+
+TEST(Summary, DoesNotVanishWhereSeedsAgreeByChance) {
+  // The same difference with every seed: its own deviation is 0.
+  const Summary summary =
+      summary_of({method("full", {run_of(0.900, 10.0), run_of(0.910, 10.0), run_of(0.920, 10.0)}),
+                  method("seta", {run_of(0.902, 8.0), run_of(0.912, 8.0), run_of(0.922, 8.0)})});
+  const Difference& difference = *summary.rows[1].difference;
+  // Half of what both deviations of 0.01 give: 0.5 * sqrt(2) * 0.01, t(0.975, 2) = 4.302653.
+  EXPECT_NEAR(*difference.high - difference.mean, 4.302653 * 0.5 * 0.01 * std::sqrt(2.0 / 3.0),
+              1e-7);
+  EXPECT_FALSE(difference.is_supported);
+}
+
+TEST(Summary, JudgesNothingIfSeedsChangeNothing) {
+  const std::vector<RunData> full(3, run_of(0.90, 10.0));
+  const std::vector<RunData> seta(3, run_of(0.91, 8.0));
+  const Summary summary = summary_of({method("full", full), method("seta", seta)});
+  EXPECT_FALSE(summary.rows[1].difference->low);
+  EXPECT_FALSE(summary.rows[1].difference->is_supported);
+  EXPECT_THAT(format_summary(summary, true),
+              AllOf(HasSubstr("not judged"), Not(HasSubstr("better\n"))));
+}
+
+// A run of 10 s on a processor that others kept busy, so that it took `seconds`.
+RunData disturbed(double seconds, double processor_seconds, double pruned) {
+  RunData run = run_of(0.9, seconds, pruned);
+  run.epochs.front().processor_seconds = processor_seconds;
+  return run;
+}
+
+TEST(Summary, TakesTheTimeSavedFromTheProcessorWhereEveryRunTells) {
+  std::vector<MethodRuns> methods = {method("full", {disturbed(40.0, 10.0, 0.0)}),
+                                     method("seta", {disturbed(6.5, 6.5, 0.4)})};
+  Summary summary = summary_of(methods);
+  EXPECT_NEAR(*summary.rows[1].time_saved, 0.35, 1e-12);
+  EXPECT_EQ(to_json(summary)["time_saved_of"], "processor_seconds");
+  EXPECT_THAT(format_summary(summary, true), HasSubstr("saved: of the processor's time"));
+  methods[0].runs[0].epochs[0].processor_seconds.reset();
+  summary = summary_of(methods);
+  EXPECT_NEAR(*summary.rows[1].time_saved, 1.0 - 6.5 / 40.0, 1e-12);
+  EXPECT_EQ(to_json(summary)["time_saved_of"], "train_seconds");
+}
+
+TEST(Summary, MarksWhatSavesMoreThanItPrunes) {
+  const auto table = [](double seconds) {
+    return summary_of(
+        {method("full", {run_of(0.9, 10.0)}), method("seta", {run_of(0.9, seconds, 0.4)})});
+  };
+  EXPECT_THAT(format_summary(table(3.0), true),
+              AllOf(HasSubstr("70.0 %*"), HasSubstr("*: more than was pruned")));
+  EXPECT_EQ(to_json(table(3.0))["rows"][1]["more_saved_than_pruned"], true);
+  EXPECT_THAT(format_summary(table(6.0), true), Not(HasSubstr("*")));
+}
+
+TEST(Summary, FitsTheTerminal) {
+  const Summary summary =
+      summary_of({method("full", {run_of(0.8, 10.0), run_of(0.9, 10.0), run_of(0.8, 10.0)}),
+                  method("random-dynamic",
+                         {run_of(0.7, 6.0, 0.4), run_of(0.9, 6.0, 0.4), run_of(0.8, 6.0, 0.4)})});
+  const auto widest = [&](std::size_t width) {
+    const std::string text = format_summary(summary, false, width);
+    std::size_t most = 0;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) most = std::max(most, line.size());
+    return most;
+  };
+  EXPECT_GT(widest(0), 80U);
+  EXPECT_LE(widest(80), 80U);
+  const std::string narrow = format_summary(summary, false, 80);
+  for (const char* const kept : {"verdict", "within noise", "pruned", "saved"}) {
+    EXPECT_THAT(narrow, HasSubstr(kept));
+  }
+  EXPECT_THAT(narrow, HasSubstr("Left out"));
 }
 
 TEST(Summary, CountsFinishedRunsAndSharedSeedsOnly) {

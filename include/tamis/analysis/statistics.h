@@ -26,8 +26,10 @@ struct Interval {
 
 // Two-sided confidence interval of the mean of normally distributed values: mean plus and minus
 // t * s / sqrt(n). From minus to plus infinity for a single value. Throws std::invalid_argument if
-// there are no values, if one is not finite, or unless confidence is in (0, 1).
-Interval confidence_interval(std::span<const double> values, double confidence = 0.95);
+// there are no values, if one is not finite, or unless confidence is in (0, 1). `least_deviation`
+// is taken for s where s is smaller: few values may agree by chance.
+Interval confidence_interval(std::span<const double> values, double confidence = 0.95,
+                             double least_deviation = 0.0);
 
 // What repeated runs say about a difference.
 struct Verdict {
@@ -41,6 +43,7 @@ struct Verdict {
 
 // Verdict on differences measured pair by pair, run i of both made with the same seed: that removes
 // what the seed does to both. Throws as confidence_interval() does.
-Verdict judge_differences(std::span<const double> differences, double confidence = 0.95);
+Verdict judge_differences(std::span<const double> differences, double confidence = 0.95,
+                          double least_deviation = 0.0);
 
 }  // namespace tamis::analysis

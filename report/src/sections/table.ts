@@ -30,6 +30,7 @@ export function judgement(row: Row, comparison: Comparison): {text: string, kind
   const difference = row.difference;
   if (difference === null || difference.num_pairs < kLeastSeeds)
     return {text: 'too few seeds, not judged', kind: 'open'};
+  if (difference.low === null) return {text: 'the seeds change nothing, not judged', kind: 'open'};
   if (!difference.supported)
     return {text: `within noise of ${comparison.baseline}`, kind: 'noise'};
   const isBetter = (difference.mean > 0) === (comparison.metrics[0].direction === 'higher');
@@ -54,6 +55,13 @@ function differenceCell(row: Row, comparison: Comparison): (Node|string)[] {
   ];
 }
 
+function savedCell(row: Row): (Node|string)[] {
+  const saved = percent(row.time_saved, 1);
+  return row.more_saved_than_pruned ?
+      [saved, ' ', h('span', {class: 'tag open'}, 'more than pruned')] :
+      [saved];
+}
+
 function columnsOf(comparison: Comparison): Column[] {
   const unit = headlineFormat(comparison).differenceUnit;
   return [
@@ -68,7 +76,7 @@ function columnsOf(comparison: Comparison): Column[] {
     },
     {title: 'Pruned', cell: (row) => [percent(row.pruned_share, 1)]},
     {title: 'Training time', cell: (row) => [duration(row.train_seconds_mean)]},
-    {title: 'Time saved', cell: (row) => [percent(row.time_saved, 1)]},
+    {title: 'Time saved', cell: (row) => savedCell(row)},
     {title: 'Cost of pruning', cell: (row) => [percent(row.prune_overhead, 3)]},
     {title: 'Seeds', cell: (row) => [String(row.num_seeds)]},
   ];
@@ -95,6 +103,9 @@ function note(comparison: Comparison): string {
     '\u201cWithin noise\u201d means that the interval includes zero,',
     'not that there is no difference. Cost of pruning is the share of the training time',
     'that planning and scoring took.',
+    comparison.time_saved_of === 'processor_seconds' ?
+        'Time saved is of the processor\u2019s time, which other programs hardly change.' :
+        '',
   ].join(' ');
 }
 

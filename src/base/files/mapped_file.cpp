@@ -5,10 +5,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <stdexcept>
 
 #include "base/files/posix_io.h"
+#include "base/threads.h"
 
 namespace tamis::detail {
 
@@ -31,8 +33,17 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
 #ifdef MADV_POPULATE_READ
   // Reads the whole file now, so that a disk error is an exception here and not a signal later.
   // EINVAL: a kernel before 5.14.
-  if (::madvise(mapped, size, MADV_POPULATE_READ) < 0 && errno != EINVAL) {
-    const int error = errno == EFAULT ? EIO : errno;
+  constexpr std::size_t kPage = std::size_t{64} << 10U;  // the largest that systems have
+  const Parts parts(size, kPage, kBytesPerThread);
+  std::atomic<int> error = 0;
+  parts.run([&](std::size_t part) {
+    const std::size_t begin = parts.begin(part);
+    if (::madvise(data_ + begin, parts.end(part) - begin, MADV_POPULATE_READ) < 0 &&
+        errno != EINVAL) {
+      error = errno == EFAULT ? EIO : errno;
+    }
+  });
+  if (error != 0) {
     ::munmap(mapped, size);
     throw_io_error(path, "read", error);
   }

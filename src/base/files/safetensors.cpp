@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/files/crc32c.h"
 #include "base/former_name.h"
+#include "base/threads.h"
 #include "tamis/array.h"
 
 namespace tamis::detail {
@@ -280,12 +281,23 @@ void SafetensorsReader::verify_blocks() {
     fail("the data are damaged: the checksums themselves do not match theirs");
   }
   std::vector<std::uint32_t> checksums(count_blocks(data_.size()));
-  for (std::size_t begin = 0; begin < data_.size(); begin += kScanned) {
-    const auto part = data_.subspan(begin, std::min(kScanned, data_.size() - begin));
-    crc32c_blocks(part, kBlock,
-                  std::span(checksums).subspan(begin / kBlock, count_blocks(part.size())));
-    for (Tensor& tensor : tensors_) {
-      if (tensor.dtype == "F32" && has_infinity(tensor, part)) tensor.is_finite = false;
+  const Parts parts(data_.size(), kScanned, kBytesPerThread);
+  std::vector<std::vector<std::uint8_t>> has_infinities(parts.size());  // of each tensor
+  parts.run([&](std::size_t p) {
+    std::vector<std::uint8_t> own(tensors_.size(), 0);
+    for (std::size_t begin = parts.begin(p); begin < parts.end(p); begin += kScanned) {
+      const auto part = data_.subspan(begin, std::min(kScanned, parts.end(p) - begin));
+      crc32c_blocks(part, kBlock,
+                    std::span(checksums).subspan(begin / kBlock, count_blocks(part.size())));
+      for (std::size_t t = 0; t < tensors_.size(); ++t) {
+        if (tensors_[t].dtype == "F32" && has_infinity(tensors_[t], part)) own[t] = 1;
+      }
+    }
+    has_infinities[p] = std::move(own);
+  });
+  for (const std::vector<std::uint8_t>& own : has_infinities) {
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      if (own[t] != 0) tensors_[t].is_finite = false;
     }
   }
   const std::span<const std::byte> found = std::as_bytes(std::span(checksums));

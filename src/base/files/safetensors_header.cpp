@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kMetadataKey = "__metadata__";
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   constexpr std::string_view kHexDigits = "0123456789abcdef";
   std::string out = "\"";
   for (const char c : text) {
@@ -208,19 +208,19 @@ std::string list_of(std::span<const std::uint64_t> numbers) {
 
 std::string format_entry(const TensorEntry& entry) {
   const std::array<std::uint64_t, 2> offsets = {entry.begin, entry.end};
-  return quoted(entry.name) + ":{\"dtype\":" + quoted(entry.dtype) +
+  return json_string(entry.name) + ":{\"dtype\":" + json_string(entry.dtype) +
          ",\"shape\":" + list_of(entry.shape) + ",\"data_offsets\":" + list_of(offsets) + '}';
 }
 
 }  // namespace
 
 std::string format_header(const SafetensorsHeader& header) {
-  std::string json = '{' + quoted(kMetadataKey) + ":{";
+  std::string json = '{' + json_string(kMetadataKey) + ":{";
   bool first = true;
   for (const auto& [key, value] : header.metadata) {
     if (!first) json += ',';
     first = false;
-    json += quoted(key) + ':' + quoted(value);
+    json += json_string(key) + ':' + json_string(value);
   }
   json += '}';
   for (const TensorEntry& entry : header.tensors) json += ',' + format_entry(entry);

@@ -58,6 +58,9 @@ class RandomStream {
   // The numbers that as many calls of next() would return.
   void take(std::span<std::uint64_t> numbers);
 
+  // As if next() had been called `count` times, in a time that hardly depends on it.
+  void skip(std::uint64_t count);
+
   // The next kBlock numbers at once, without those left over from the last block. The pointer is
   // valid until the next call of any function.
   const std::uint64_t* next_block() {
@@ -66,13 +69,18 @@ class RandomStream {
     return block_.data();
   }
 
+  // How many blocks have been made so far, skipped ones included.
+  std::uint64_t num_blocks() const { return num_blocks_; }
+
  private:
   void refill();
+  void skip_steps(std::uint64_t count);
 
   static constexpr std::size_t kLanes = 8;
   alignas(64) std::array<std::array<std::uint64_t, kLanes>, 4> state_{};
   alignas(64) std::array<std::uint64_t, kBlock> block_{};
   std::size_t used_ = kBlock;
+  std::uint64_t num_blocks_ = 0;
 };
 
 }  // namespace tamis::detail

@@ -9,6 +9,9 @@
 #include <bit>
 #include <cstdint>
 #include <span>
+#include <vector>
+
+#include "base/threads.h"
 
 namespace tamis::detail {
 
@@ -24,21 +27,27 @@ void flip_coins(std::uint64_t heads, RandomStream& random, std::span<const std::
                 std::span<std::uint64_t> to) {
   const auto first_digit = static_cast<unsigned>(std::countr_zero(heads));
   const std::size_t num_digits = kCoinBits - first_digit;
-  constexpr std::size_t kStep = 64;
-  std::array<std::uint64_t, kStep * kCoinBits> numbers;
-  for (std::size_t begin = 0; begin < from.size(); begin += kStep) {
-    const std::size_t count = std::min(kStep, from.size() - begin);
-    random.take(std::span(numbers).first(count * num_digits));
-    std::array<std::uint64_t, kStep> coins{};
-    for (std::size_t d = 0; d < num_digits; ++d) {
-      if (((heads >> (first_digit + d)) & 1U) != 0) {
-        for (std::size_t w = 0; w < count; ++w) coins[w] |= numbers[w * num_digits + d];
-      } else {
-        for (std::size_t w = 0; w < count; ++w) coins[w] &= numbers[w * num_digits + d];
+  constexpr std::size_t kWords = 64;
+  const Parts parts(from.size(), kWords, kSamplesPerThread / 64);
+  std::vector<RandomStream> streams(parts.size(), random);
+  parts.run([&](std::size_t part) {
+    streams[part].skip(parts.begin(part) * num_digits);
+    std::array<std::uint64_t, kWords * kCoinBits> numbers;
+    for (std::size_t begin = parts.begin(part); begin < parts.end(part); begin += kWords) {
+      const std::size_t count = std::min(kWords, parts.end(part) - begin);
+      streams[part].take(std::span(numbers).first(count * num_digits));
+      std::array<std::uint64_t, kWords> coins{};
+      for (std::size_t d = 0; d < num_digits; ++d) {
+        if (((heads >> (first_digit + d)) & 1U) != 0) {
+          for (std::size_t w = 0; w < count; ++w) coins[w] |= numbers[w * num_digits + d];
+        } else {
+          for (std::size_t w = 0; w < count; ++w) coins[w] &= numbers[w * num_digits + d];
+        }
       }
+      for (std::size_t w = 0; w < count; ++w) to[begin + w] = from[begin + w] & coins[w];
     }
-    for (std::size_t w = 0; w < count; ++w) to[begin + w] = from[begin + w] & coins[w];
-  }
+  });
+  random = streams.back();
 }
 
 // One candidate after the other (Knuth's algorithm S): slower, but the time does not depend on how

@@ -3,6 +3,7 @@
 //   kRandomBytes           the width of its registers
 //   add_four(sum, floats)  sum += the floats as doubles
 //   ones(word)             the number of bits that are 1
+//   ones_of_byte(byte)     the same of a number below 256
 // Nothing here may call functions of the standard library: the linker could keep a copy of them
 // with instructions that not every processor has.
 
@@ -55,7 +56,7 @@ std::uint32_t* list_positions(const std::uint64_t* words, std::size_t begin_word
     for (int byte = 0; byte < 8; ++byte, bits >>= 8U, base += 8) {
       const auto& positions = kBytePositions.table[bits & 255U];
       *reinterpret_cast<Eight*>(out) = *reinterpret_cast<const Eight*>(&positions) + base;
-      out += kBytePositions.count[bits & 255U];
+      out += ones_of_byte(bits & 255U);
     }
   }
   for (; w < end_word; ++w) {
@@ -73,8 +74,8 @@ std::size_t count_ones(const std::uint64_t* words, std::size_t num_words) {
   return count;
 }
 
-// The numbers of a lane are added in the order of the scores. Where a score is NaN, its block is
-// added again with zeros instead, which is slower.
+// The numbers of a lane are added in the order of the scores. One that is NaN makes its sum NaN;
+// then the block is added again with zeros instead, which is slower.
 std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
   using UnalignedFour = float __attribute__((vector_size(16), aligned(4), may_alias));
   using FourInts = std::int32_t __attribute__((vector_size(16)));
@@ -87,16 +88,15 @@ std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
     const std::size_t end = count - begin < kBlock ? count : begin + kBlock;
     FourDoubles before[kFours];
     __builtin_memcpy(before, sum, sizeof sum);
-    FourInts nan{};
     for (std::size_t i = begin; i < end; i += 4 * kFours) {
       for (std::size_t f = 0; f < kFours; ++f) {
-        const FourFloats score = *reinterpret_cast<const UnalignedFour*>(scores + i + 4 * f);
-        nan |= score != score;  // all bits set, or none; NOLINT(misc-redundant-expression)
-        add_four(sum[f], score);
+        add_four(sum[f], *reinterpret_cast<const UnalignedFour*>(scores + i + 4 * f));
       }
     }
     num_numbers += end - begin;
-    if ((nan[0] | nan[1] | nan[2] | nan[3]) == 0) continue;
+    const FourDoubles all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    const double any = (all[0] + all[1]) + (all[2] + all[3]);
+    if (any == any) continue;  // NOLINT(misc-redundant-expression)
     __builtin_memcpy(sum, before, sizeof sum);
     FourInts num_nan{};
     for (std::size_t i = begin; i < end; i += 4 * kFours) {

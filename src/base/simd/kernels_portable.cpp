@@ -26,6 +26,8 @@ inline std::size_t ones(std::uint64_t word) {
 #endif
 }
 
+inline std::size_t ones_of_byte(std::uint64_t byte) { return kBytePositions.count[byte]; }
+
 bool make_offsets(const std::uint64_t* random, std::uint32_t bound, std::uint32_t* offsets) {
   constexpr std::uint64_t kLowHalf = 0xffffffffU;
   std::uint64_t suspicious = 0;

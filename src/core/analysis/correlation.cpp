@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <vector>
 
@@ -12,8 +11,6 @@
 
 namespace tamis::analysis {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // The pairs without a NaN.
 struct Pairs {
@@ -56,7 +53,7 @@ bool standardize(std::vector<double>& values) {
 }
 
 double correlate(Pairs pairs) {
-  if (pairs.x.size() < 2 || !standardize(pairs.x) || !standardize(pairs.y)) return kNaN;
+  if (pairs.x.size() < 2 || !standardize(pairs.x) || !standardize(pairs.y)) return std::nan("");
   double xx = 0.0;
   double yy = 0.0;
   double xy = 0.0;
@@ -116,7 +113,7 @@ double rank_correlate(const Pairs& pairs) {
 
 double overlap(const Pairs& pairs, double share) {
   detail::require(share > 0.0 && share <= 1.0, "top_overlap", "share", "in (0, 1]", share);
-  if (pairs.x.size() < 2) return kNaN;
+  if (pairs.x.size() < 2) return std::nan("");
   const double exact_count = share * static_cast<double>(pairs.x.size());
   const auto count = static_cast<std::size_t>(std::max(1.0, std::round(exact_count)));
   const std::vector<double> in_x = top_membership(pairs.x, count);

@@ -1,5 +1,6 @@
 #include "tamis/analysis/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -9,7 +10,6 @@ namespace tamis::analysis {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Continued fraction of the incomplete beta function, by Lentz's method. Converges fast for
 // x < (a + 1) / (a + b + 2).
@@ -56,7 +56,7 @@ double student_t_tail(double t, double degrees_of_freedom) {
   return 0.5 * incomplete_beta(x, y, 0.5 * degrees_of_freedom, 0.5);
 }
 
-void require_finite(std::span<const double> values) {
+void require_finite_values(std::span<const double> values) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) {
       throw std::invalid_argument(detail::concat("confidence_interval: values[", i,
@@ -68,14 +68,14 @@ void require_finite(std::span<const double> values) {
 }  // namespace
 
 double mean(std::span<const double> values) {
-  if (values.empty()) return kNaN;
+  if (values.empty()) return std::nan("");
   double sum = 0.0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
 }
 
 double standard_deviation(std::span<const double> values) {
-  if (values.size() < 2) return kNaN;
+  if (values.size() < 2) return std::nan("");
   const double center = mean(values);
   double sum = 0.0;
   for (const double value : values) sum += (value - center) * (value - center);
@@ -104,22 +104,25 @@ double student_t_quantile(double probability, double degrees_of_freedom) {
   return probability < 0.5 ? -high : high;
 }
 
-Interval confidence_interval(std::span<const double> values, double confidence) {
+Interval confidence_interval(std::span<const double> values, double confidence,
+                             double least_deviation) {
   detail::require(!values.empty(), "confidence_interval", "number of values", "at least 1",
                   values.size());
   detail::require(confidence > 0.0 && confidence < 1.0, "confidence_interval", "confidence",
                   "in (0, 1)", confidence);
-  require_finite(values);
+  require_finite_values(values);
   const double center = mean(values);
   if (values.size() == 1) return {.mean = center, .low = -kInfinity, .high = kInfinity};
   const auto n = static_cast<double>(values.size());
   const double t = student_t_quantile(0.5 + 0.5 * confidence, n - 1.0);
-  const double half_width = t * standard_deviation(values) / std::sqrt(n);
+  const double deviation = std::max(standard_deviation(values), least_deviation);
+  const double half_width = t * deviation / std::sqrt(n);
   return {.mean = center, .low = center - half_width, .high = center + half_width};
 }
 
-Verdict judge_differences(std::span<const double> differences, double confidence) {
-  const Interval interval = confidence_interval(differences, confidence);
+Verdict judge_differences(std::span<const double> differences, double confidence,
+                          double least_deviation) {
+  const Interval interval = confidence_interval(differences, confidence, least_deviation);
   return {.num_pairs = differences.size(),
           .mean = interval.mean,
           .low = interval.low,

@@ -14,7 +14,7 @@
 namespace tamis::analysis {
 namespace {
 
-void require_finite(std::span<const double> series) {
+void require_finite_series(std::span<const double> series) {
   for (std::size_t i = 0; i < series.size(); ++i) {
     if (!std::isfinite(series[i])) {
       throw std::invalid_argument(
@@ -69,7 +69,7 @@ Spectrum WelchPlan::spectrum(std::span<const double> series) const {
     throw std::invalid_argument(detail::concat("Welch: series must be at least one segment of ",
                                                length, " values long, got ", series.size()));
   }
-  require_finite(series);
+  require_finite_series(series);
 
   Spectrum result = empty_spectrum(length);
   std::vector<std::complex<double>> data(length);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "base/simd/kernels.h"
+#include "base/threads.h"
 
 namespace tamis::detail {
 
@@ -62,16 +64,22 @@ std::size_t filter_chunk(const KeyFilter& filter, std::size_t count, Chunk& chun
   return num_marked;
 }
 
-// Calls use(scores, words, num_words) for all members; the last word is padded where the scores end
-// within it.
+// The words of the members in parts.
+Parts parts_of(const Bitmap& members) {
+  return {members.words().size(), kChunkWords, kSamplesPerThread / 64};
+}
+
+// Calls use(scores, words, num_words) for the members of words [begin, end); the last word is
+// padded where the scores end within it.
 template <typename Use>
-void for_each_chunk(std::span<const float> scores, const Bitmap& members, Use use) {
+void for_each_chunk(std::span<const float> scores, const Bitmap& members, std::size_t begin,
+                    std::size_t end, Use use) {
   const std::span<const std::uint64_t> words = members.words();
-  const std::size_t whole = scores.size() / 64;
-  for (std::size_t w = 0; w < whole; w += kChunkWords) {
+  const std::size_t whole = std::min(end, scores.size() / 64);
+  for (std::size_t w = begin; w < whole; w += kChunkWords) {
     use(&scores[w * 64], &words[w], std::min(kChunkWords, whole - w));
   }
-  if (whole < words.size()) {
+  if (whole < end) {
     std::array<float, 64> padded{};
     std::copy(scores.begin() + static_cast<std::ptrdiff_t>(whole * 64), scores.end(),
               padded.begin());
@@ -104,8 +112,10 @@ KeyFilter filter_for(const CellMap& map, std::size_t first_cell) {
 
 }  // namespace
 
+namespace {
+
 std::vector<CellSums> sum_cells(std::span<const float> scores, const Bitmap& members,
-                                const CellMap& map) {
+                                const CellMap& map, std::size_t begin, std::size_t end) {
   std::vector<CellSums> total(map.size());
   std::vector<SmallSums> small(map.size());
   std::size_t num_unflushed = 0;
@@ -122,28 +132,29 @@ std::vector<CellSums> sum_cells(std::span<const float> scores, const Bitmap& mem
                         .region_bits = map.grid().region_bits,
                         .num_regions = CellMap::kNumRegions};
   Chunk chunk;
-  for_each_chunk(
-      scores, members, [&](const float* first, const std::uint64_t* words, std::size_t num_words) {
-        if (num_unflushed + kChunk > kFlushCount) flush();
-        const std::size_t n = kernels().pick(first, words, num_words, chunk.scores.data());
-        kernels().find_cells(chunk.scores.data(), n, grid, map.regions().data(),
-                             chunk.indices.data(), chunk.offsets.data());
-        add_chunk(chunk, n, small.data());
-        num_unflushed += n;
-      });
+  for_each_chunk(scores, members, begin, end,
+                 [&](const float* first, const std::uint64_t* words, std::size_t num_words) {
+                   if (num_unflushed + kChunk > kFlushCount) flush();
+                   const std::size_t n =
+                       kernels().pick(first, words, num_words, chunk.scores.data());
+                   kernels().find_cells(chunk.scores.data(), n, grid, map.regions().data(),
+                                        chunk.indices.data(), chunk.offsets.data());
+                   add_chunk(chunk, n, small.data());
+                   num_unflushed += n;
+                 });
   flush();
   return total;
 }
 
 PartSums sum_parts(std::span<const float> scores, const Bitmap& members, const CellMap& map,
-                   std::size_t first_cell) {
+                   std::size_t first_cell, const KeyFilter& filter, std::size_t begin,
+                   std::size_t end) {
   const std::size_t num_parts = map.size() - first_cell;
   PartSums parts{.sums = std::vector<CellSums>(num_parts),
                  .lows = std::vector<ScoreKey>(num_parts, std::numeric_limits<ScoreKey>::max()),
                  .highs = std::vector<ScoreKey>(num_parts, std::numeric_limits<ScoreKey>::min())};
-  const KeyFilter filter = filter_for(map, first_cell);
   Chunk chunk;
-  for_each_chunk(scores, members,
+  for_each_chunk(scores, members, begin, end,
                  [&](const float* first, const std::uint64_t* words, std::size_t num_words) {
                    const std::size_t n = filter_chunk(
                        filter, kernels().pick(first, words, num_words, chunk.scores.data()), chunk);
@@ -160,6 +171,46 @@ PartSums sum_parts(std::span<const float> scores, const Bitmap& members, const C
                    }
                  });
   return parts;
+}
+
+void add(CellSums& total, const CellSums& sums) {
+  total.count += sums.count;
+  total.offsets += sums.offsets;
+  total.squares_low += sums.squares_low;
+  total.squares_high += sums.squares_high;
+}
+
+}  // namespace
+
+std::vector<CellSums> sum_cells(std::span<const float> scores, const Bitmap& members,
+                                const CellMap& map) {
+  const Parts threads = parts_of(members);
+  std::vector<std::vector<CellSums>> sums(threads.size());
+  threads.run([&](std::size_t t) {
+    sums[t] = sum_cells(scores, members, map, threads.begin(t), threads.end(t));
+  });
+  for (std::size_t t = 1; t < sums.size(); ++t) {
+    for (std::size_t c = 0; c < map.size(); ++c) add(sums[0][c], sums[t][c]);
+  }
+  return std::move(sums[0]);
+}
+
+PartSums sum_parts(std::span<const float> scores, const Bitmap& members, const CellMap& map,
+                   std::size_t first_cell) {
+  const KeyFilter filter = filter_for(map, first_cell);
+  const Parts threads = parts_of(members);
+  std::vector<PartSums> sums(threads.size());
+  threads.run([&](std::size_t t) {
+    sums[t] = sum_parts(scores, members, map, first_cell, filter, threads.begin(t), threads.end(t));
+  });
+  for (std::size_t t = 1; t < sums.size(); ++t) {
+    for (std::size_t part = 0; part < sums[0].sums.size(); ++part) {
+      add(sums[0].sums[part], sums[t].sums[part]);
+      sums[0].lows[part] = std::min(sums[0].lows[part], sums[t].lows[part]);
+      sums[0].highs[part] = std::max(sums[0].highs[part], sums[t].highs[part]);
+    }
+  }
+  return std::move(sums[0]);
 }
 
 Moments moments_of(const CellMap::Cell& cell, const CellSums& sums) {

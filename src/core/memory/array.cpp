@@ -17,14 +17,24 @@ namespace tamis::detail {
 namespace {
 
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
+// Smaller blocks are left to the system's allocator, which keeps them itself.
+constexpr std::size_t kSmallestKept = std::size_t{64} << 10U;
+
+std::align_val_t alignment_of(std::size_t bytes) {
+  return std::align_val_t{bytes < kHugePage ? 64 : kHugePage};
+}
 
 void* allocate_fresh(std::size_t bytes) {
-  void* block = ::operator new (bytes, std::align_val_t{kHugePage});
+  void* block = ::operator new(bytes, alignment_of(bytes));
 #ifdef __linux__
   // Only advice: without huge pages random access is slower but right.
-  (void)madvise(block, bytes, MADV_HUGEPAGE);
+  if (bytes >= kHugePage) (void)madvise(block, bytes, MADV_HUGEPAGE);
 #endif
   return block;
+}
+
+void free_fresh(void* block, std::size_t bytes) noexcept {
+  ::operator delete(block, alignment_of(bytes));
 }
 
 // Blocks in use and blocks kept. Together they never take more than 17/16 of what was once in use
@@ -81,13 +91,13 @@ class BlockPool {
     const std::size_t needed = total(used_) + bytes;
     const std::size_t limit = std::max(peak_, needed) / 16 * 17;
     while (!kept_.empty() && needed + total(kept_) > limit) {
-      ::operator delete (kept_.front().data, std::align_val_t{kHugePage});
+      free_fresh(kept_.front().data, kept_.front().bytes);
       kept_.erase(kept_.begin());
     }
   }
 
   void release_kept() {
-    for (const Block& block : kept_) ::operator delete (block.data, std::align_val_t{kHugePage});
+    for (const Block& block : kept_) free_fresh(block.data, block.bytes);
     kept_.clear();
   }
 
@@ -113,17 +123,15 @@ constexpr bool kReuse = true;
 }  // namespace
 
 void* allocate_block(std::size_t bytes) {
-  if (bytes < kHugePage) return ::operator new (bytes, std::align_val_t{64});
-  return kReuse ? pool().allocate(bytes) : allocate_fresh(bytes);
+  const bool is_kept = kReuse && bytes >= kSmallestKept;
+  return is_kept ? pool().allocate(bytes) : allocate_fresh(bytes);
 }
 
 void free_block(void* block, std::size_t bytes) noexcept {
-  if (bytes < kHugePage) {
-    ::operator delete (block, std::align_val_t{64});
-  } else if (kReuse) {
+  if (kReuse && bytes >= kSmallestKept) {
     pool().free(block);
   } else {
-    ::operator delete (block, std::align_val_t{kHugePage});
+    free_fresh(block, bytes);
   }
 }
 

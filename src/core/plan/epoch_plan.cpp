@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/random/shuffle.h"
+#include "base/threads.h"
 #include "core/plan/weight_groups.h"
 #include "tamis/array.h"
 
@@ -14,6 +15,7 @@ namespace tamis {
 
 struct EpochPlan::Shared {
   Array<std::uint32_t> make_order(std::size_t size) const {
+    const detail::AllowThreads allow(threads);
     auto shuffled = detail::shuffled_positions(selection.kept, size, seed, epoch);
     if (homogeneous_batch_size == 0 || !detail::has_two_weights(selection)) return shuffled;
     detail::RandomStream random(seed, epoch, detail::Purpose::batch_order);
@@ -25,6 +27,7 @@ struct EpochPlan::Shared {
   std::uint64_t epoch = 0;
   bool pruning = false;
   std::size_t homogeneous_batch_size = 0;
+  std::size_t threads = 1;  // that may make the order
   // Most of a plan's cost, and not needed to know its size or to save it.
   std::once_flag is_ordered = {};
   Array<std::uint32_t> order = {};
@@ -47,7 +50,8 @@ EpochPlan::EpochPlan(Selection selection, std::uint64_t seed, std::uint64_t epoc
                          .seed = seed,
                          .epoch = epoch,
                          .pruning = pruning,
-                         .homogeneous_batch_size = homogeneous_batch_size}),
+                         .homogeneous_batch_size = homogeneous_batch_size,
+                         .threads = detail::allowed_threads()}),
       num_ordered_(shared_->selection.kept.count()),
       view_{.size = num_ordered_,
             .num_samples = shared_->selection.kept.size(),

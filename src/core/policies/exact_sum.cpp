@@ -36,6 +36,11 @@ void ExactSum::add(std::span<const float> scores) {
   carry();
 }
 
+void ExactSum::add(const ExactSum& other) {
+  for (std::size_t d = 0; d < kDigits; ++d) digits_[d] += other.digits_[d];
+  carry();
+}
+
 void ExactSum::carry() {
   for (std::size_t d = 0; d + 1 < kDigits; ++d) {
     digits_[d + 1] += digits_[d] >> kDigitBits;

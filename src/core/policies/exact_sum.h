@@ -17,6 +17,8 @@ class ExactSum {
   // Adds all scores that are numbers. Requires: these are finite and fewer than 2^38.
   void add(std::span<const float> scores);
 
+  void add(const ExactSum& other);
+
   // Brings every digit but the last into [0, 2^32); the last one has the sign.
   void carry();
 

@@ -4,13 +4,19 @@
 #include <limits>
 
 #include "base/simd/kernels.h"
+#include "base/threads.h"
 
 namespace tamis::detail {
 
 Bitmap within(std::span<const float> scores, float low, float high) {
   Bitmap mask(scores.size());
   const std::size_t whole = scores.size() / 64;
-  kernels().compare(scores.data(), whole, low, high, mask.words().data());
+  const Parts parts(whole, 1, kSamplesPerThread / 64);
+  parts.run([&](std::size_t part) {
+    const std::size_t begin = parts.begin(part);
+    kernels().compare(scores.data() + begin * 64, parts.end(part) - begin, low, high,
+                      mask.words().data() + begin);
+  });
   for (std::size_t i = whole * 64; i < scores.size(); ++i) {
     if (scores[i] >= low && scores[i] <= high) mask.set(i);
   }

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
+#include "base/threads.h"
 #include "core/grouping/kmeans_1d.h"
 #include "core/policies/draw_purpose.h"
 #include "core/policies/exact_sum.h"
@@ -11,8 +13,14 @@
 namespace tamis::detail {
 
 ScoreMean ShardedView::mean() const {
+  const Parts parts(scores().size(), 1, kSamplesPerThread);
+  std::vector<ExactSum> sums(parts.size());
+  parts.run([&](std::size_t part) {
+    const std::size_t begin = parts.begin(part);
+    sums[part].add(scores().subspan(begin, parts.end(part) - begin));
+  });
   ExactSum total;
-  total.add(scores());
+  for (const ExactSum& own : sums) total.add(own);
   std::array<std::int64_t, ExactSum::kDigits + 1> numbers{};
   std::copy(total.digits().begin(), total.digits().end(), numbers.begin());
   numbers.back() = static_cast<std::int64_t>(scored().count());

@@ -1,10 +1,15 @@
 // Radix selection: three counting passes over the digits of the scores find the border exactly.
 #include "core/policies/top_k.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/threads.h"
 
 namespace tamis::detail {
 
@@ -25,17 +30,27 @@ float from_ordered(std::uint32_t ordered) {
 ScoreBorder find_border(std::span<const float> scores, std::uint64_t count,
                         const std::function<void(std::span<std::int64_t>)>& add_up) {
   constexpr unsigned kDigitBits[] = {11, 11, 10};
+  using Histogram = std::array<std::int64_t, 2048>;
+  const Parts parts(scores.size(), 1, kSamplesPerThread);
   std::uint32_t prefix = 0;
   std::uint32_t prefix_mask = 0;
   unsigned shift = 32;
   for (const unsigned bits : kDigitBits) {
     shift -= bits;
     const std::uint32_t digit_mask = (1U << bits) - 1;
-    std::array<std::int64_t, 2048> histogram{};
-    for (const float score : scores) {
-      if (std::isnan(score)) continue;
-      const std::uint32_t key = to_ordered(score);
-      if ((key & prefix_mask) == prefix) ++histogram[(key >> shift) & digit_mask];
+    std::vector<Histogram> histograms(parts.size());
+    parts.run([&](std::size_t part) {
+      Histogram own{};
+      for (std::size_t i = parts.begin(part); i < parts.end(part); ++i) {
+        if (std::isnan(scores[i])) continue;
+        const std::uint32_t key = to_ordered(scores[i]);
+        if ((key & prefix_mask) == prefix) ++own[(key >> shift) & digit_mask];
+      }
+      histograms[part] = own;
+    });
+    Histogram histogram{};
+    for (const Histogram& own : histograms) {
+      std::transform(own.begin(), own.end(), histogram.begin(), histogram.begin(), std::plus<>());
     }
     add_up(std::span(histogram).first(digit_mask + 1));
     std::uint32_t digit = digit_mask;

@@ -9,6 +9,7 @@
 #include "base/agreement.h"
 #include "base/check.h"
 #include "base/random/random.h"
+#include "base/threads.h"
 #include "core/policies/local_view.h"
 #include "tamis/registry.h"
 
@@ -68,6 +69,7 @@ EpochPlan Run::make_plan(Selection selection, std::uint64_t epoch, bool pruning)
 
 EpochPlan Run::preview(std::uint64_t epoch) const {
   check_epoch(epoch);
+  const AllowThreads threads(options_.threads);
   return view(make_plan(select(epoch), epoch, schedule_.is_pruned(epoch)));
 }
 
@@ -328,6 +330,7 @@ void Run::check_state(const SafetensorsReader& file, const RunState& state) cons
 }
 
 void Run::load(const std::function<SafetensorsReader()>& open) {
+  const AllowThreads threads(options_.threads);
   std::optional<SafetensorsReader> file;
   RunState state;
   together([&] {
@@ -374,6 +377,7 @@ std::unique_ptr<Run> make_run(RunParts parts) {
   }
   require(num_kept >= 1 && num_kept <= std::numeric_limits<std::uint32_t>::max(), "Pruner",
           "num_samples", "in [1, 2^32 - 1]", num_kept);
+  require(options.threads >= 1, "Pruner", "threads", "at least 1", options.threads);
   if (!parts.scorer) {
     const Spec default_score{std::string(find_policy(options.policy.name).default_score)};
     parts.scorer = make_scorer(options.score.value_or(default_score), num_kept);

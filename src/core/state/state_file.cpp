@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/former_name.h"
+#include "base/threads.h"
 #include "core/state/state_fields.h"
 #include "tamis/registry.h"
 
@@ -293,9 +294,13 @@ void check_score(const SafetensorsReader& file, const PrunerOptions& options,
 void read_arrays(const SafetensorsReader& file, std::uint64_t first, Scorer& scorer) {
   for (const ScorerArray& array : scorer.arrays()) {
     const std::size_t row = array.bytes.size() / scorer.num_samples();
-    std::memcpy(array.bytes.data(),
-                file.find_tensor(array.name)->bytes.data() + static_cast<std::size_t>(first) * row,
-                array.bytes.size());
+    const std::byte* const from =
+        file.find_tensor(array.name)->bytes.data() + static_cast<std::size_t>(first) * row;
+    const Parts parts(array.bytes.size(), 64, kBytesPerThread);
+    parts.run([&](std::size_t part) {
+      const std::size_t begin = parts.begin(part);
+      std::memcpy(array.bytes.data() + begin, from + begin, parts.end(part) - begin);
+    });
   }
 }
 

@@ -25,9 +25,9 @@ std::string facts_text(const AnalyzedRun& run) {
   FactList facts;
   facts.add("run", run.name);
   facts.add("recording",
-            fmt::format("{} of {} samples, {} steps, {} epochs, batches of {}{}",
-                        with_commas(run.num_recorded), with_commas(run.num_samples),
-                        with_commas(run.num_steps), run.num_epochs, run.batch_size,
+            fmt::format("{} of {} samples, {}, {}, batches of {}{}", with_commas(run.num_recorded),
+                        with_commas(run.num_samples), counted(run.num_steps, "step"),
+                        counted(run.num_epochs, "epoch"), run.batch_size,
                         run.num_skipped > 0 ? fmt::format(", {} skipped", run.num_skipped) : ""));
   facts.add("score", to_text(run.score));
   return facts.text();

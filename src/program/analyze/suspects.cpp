@@ -195,7 +195,7 @@ std::string to_text(const Suspects& suspects, const Labels& labels) {
                                   with_commas(suspects.num_samples)));
   facts.add("looked at", suspects.epochs.empty()
                              ? std::string("the scores of a state")
-                             : fmt::format("the scores after {} epochs", suspects.epochs.size()));
+                             : "the scores after " + counted(suspects.epochs.size(), "epoch"));
   std::vector<std::vector<std::string>> rows = {{"sample"}};
   if (!labels.empty()) rows[0].emplace_back("label");
   rows[0].insert(rows[0].end(), {"score", "mean rank", "in the hardest tenth", "in a row"});

@@ -64,8 +64,10 @@ void print_summary(const runs::Comparison& comparison, const ComparisonFlags& fl
     print(format_json(json));
     return;
   }
-  print(fmt::format("{}{}\n\n{}\nresults in {}\n", flags.quiet ? "" : "\n", heading,
-                    format_summary(summary, has_utf8()), comparison.path().string()));
+  print(fmt::format(
+      "{}{}\n\n{}\nresults in {}\n", flags.quiet ? "" : "\n", heading,
+      format_summary(summary, has_utf8(), is_terminal(Stream::output) ? terminal_width() : 0),
+      comparison.path().string()));
 }
 
 void stop_interrupted(const std::string& command, const std::string& folder) {

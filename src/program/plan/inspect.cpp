@@ -122,11 +122,12 @@ std::string summary(const Pruner& pruner, const FileFacts& file, const std::stri
   facts.add("samples", with_commas(options.num_samples));
   facts.add("score", to_text(options.score.value()));
   facts.add("policy", to_text(options.policy));
-  facts.add("schedule", fmt::format("{} epochs, the first {} pruned (delta {})", options.num_epochs,
-                                    pruner.schedule().num_pruned_epochs(), options.delta.value()));
+  facts.add("schedule",
+            fmt::format("{}, the first {} pruned (delta {})", counted(options.num_epochs, "epoch"),
+                        pruner.schedule().num_pruned_epochs(), options.delta.value()));
   facts.add("seed", fmt::format("{}", options.seed));
   if (options.homogeneous_batch_size > 0) {
-    facts.add("batches", fmt::format("{} samples of one weight", options.homogeneous_batch_size));
+    facts.add("batches", counted(options.homogeneous_batch_size, "sample") + " of one weight");
   }
   if (options.min_per_class > 0.0) {
     facts.add("class floor", fmt::format("{:.1f} %", 100.0 * options.min_per_class));

@@ -41,6 +41,7 @@ struct SimulateArguments {
   std::string save;
   std::uint64_t num_ranks = 0;  // 0: one process
   std::string layout;           // empty: automatic
+  std::uint64_t num_threads = 1;
   bool json = false;
 };
 
@@ -141,10 +142,11 @@ std::string epoch_row(const EpochPlan& plan, const Cost& cost) {
 
 std::string introduction(const Pruner& pruner, std::uint64_t batch_size) {
   const PrunerOptions& options = pruner.options();
-  return fmt::format(
-      "{} synthetic samples, {} epochs, batches of {}, seed {}\nscore  {}\npolicy {}, delta {}\n\n",
-      with_commas(options.num_samples), options.num_epochs, batch_size, options.seed,
-      to_text(options.score.value()), to_text(options.policy), options.delta.value());
+  return fmt::format("{}, {}, batches of {}, seed {}\nscore  {}\npolicy {}, delta {}\n\n",
+                     counted(options.num_samples, "synthetic sample"),
+                     counted(options.num_epochs, "epoch"), batch_size, options.seed,
+                     to_text(options.score.value()), to_text(options.policy),
+                     options.delta.value());
 }
 
 // Empty unless the run missed the share that it was to prune.
@@ -201,7 +203,8 @@ PrunerOptions options_of(const SimulateArguments& arguments) {
           .delta = arguments.delta,
           .seed = arguments.seed,
           .homogeneous_batch_size = homogeneous_size,
-          .target_prune = arguments.target_prune};
+          .target_prune = arguments.target_prune,
+          .threads = arguments.num_threads};
 }
 
 void simulate(const SimulateArguments& arguments) {
@@ -275,6 +278,8 @@ void add_simulate(CLI::App& program) {
       .add_option("--layout", arguments->layout,
                   "with --ranks: automatic, replicated or sharded (default: automatic)")
       ->type_name("NAME");
+  add_count(command, "--threads", arguments->num_threads, {1, 1024},
+            "processor cores for planning an epoch; no plan depends on it");
   command.add_flag("--json", arguments->json, "print JSON, not a table");
   arguments->spec.add_policy(command, "infobatch");
   arguments->spec.add_score(command, "batch-loss");

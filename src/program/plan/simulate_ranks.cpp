@@ -174,12 +174,12 @@ void simulate_ranks(const RankSimulation& simulation) {
     return;
   }
   print(fmt::format(
-      "{} samples on {} ranks, {}, batches of {} per rank; selected as {} samples are\n"
+      "{} samples on {}, {}, batches of {} per rank; selected as {} samples are\n"
       "bytes of one rank per epoch; pairs: an index and a loss per sample, sent to every rank\n\n"
       "epoch     samples used            sent        received          memory"
       "              pairs\n",
-      with_commas(num_samples), simulation.num_ranks, to_text(layout), simulation.batch_size,
-      with_commas(options.num_samples)));
+      with_commas(num_samples), counted(simulation.num_ranks, "rank"), to_text(layout),
+      simulation.batch_size, with_commas(options.num_samples)));
   for (const EpochCost& cost : costs) print(to_row(cost));
 }
 

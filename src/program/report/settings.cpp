@@ -89,8 +89,9 @@ std::vector<Setting> settings_of(const RunTable& table) {
       if (std::all_of(setting.values.begin(), setting.values.end(), is_first)) {
         setting.values = {{"", setting.values.front().second}};
       }
-      // An empty list of options.
-      if (setting.is_common() && setting.values.front().second.is_null()) continue;
+      // An empty list of options, or a name that was not given.
+      const Json& value = setting.values.front().second;
+      if (setting.is_common() && (value.is_null() || value == "")) continue;
       settings.push_back(std::move(setting));
     }
   }

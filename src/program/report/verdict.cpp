@@ -18,7 +18,7 @@ std::string percent(double fraction, int decimals = 2) {
   return fmt::format("{:.{}f} %", 100.0 * fraction, decimals);
 }
 
-std::string counted(std::size_t number, const std::string& noun) {
+std::string number_of(std::size_t number, const std::string& noun) {
   return number == 1 ? fmt::format("one {}", noun) : fmt::format("{} {}s", number, noun);
 }
 
@@ -73,7 +73,7 @@ std::string setting_sentence(const ReportComparison& comparison, const SummaryRo
   return fmt::format(
       "On {}{}, {} and {}, {} reached a {} of {}.", run.config["data"]["name"].get<std::string>(),
       model.empty() ? "" : " with " + model["name"].get<std::string>(),
-      counted(run.num_epochs, "epoch"), counted(baseline.runs.size(), "seed"), baseline.label,
+      number_of(run.num_epochs, "epoch"), number_of(baseline.runs.size(), "seed"), baseline.label,
       comparison.summary.metric.title(), comparison.summary.format().value(*baseline.mean));
 }
 
@@ -104,9 +104,12 @@ std::string not_judged_sentence(const Findings& findings, const Summary& summary
     if (number.front() == '-') number.replace(0, 1, "−");
     parts.push_back(fmt::format("{} {}{}{}", row->label, number, unit.empty() ? "" : " ", unit));
   }
-  return fmt::format(
-      "With fewer than three seeds a difference to {} cannot be told from noise: {}.",
-      summary.baseline, enumerate(parts));
+  const bool has_few_seeds = std::any_of(
+      findings.not_judged.begin(), findings.not_judged.end(),
+      [](const SummaryRow* row) { return row->difference->num_pairs < runs::kLeastSeeds; });
+  return fmt::format("With {} a difference to {} cannot be told from noise: {}.",
+                     has_few_seeds ? "fewer than three seeds" : "seeds that change nothing",
+                     summary.baseline, enumerate(parts));
 }
 
 // The most that the interval allows the method to be worse by; empty if it allows nothing worse.

@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 
 #include "program/shared/output.h"
 #include "program/shared/signals.h"
+#include "program/shared/table.h"
 #include "program/shared/terminal.h"
 #include "training/trainer/progress_line.h"
+#include "training/trainer/stopwatch.h"
 
 namespace tamis::program {
 
@@ -24,14 +27,24 @@ class CompareProgress final : public training::ComparisonObserver {
 
   std::unique_ptr<training::TrainingObserver> begin_run(const PlannedRun& run) override {
     return std::make_unique<training::ProgressLine>(
-        training::ProgressOptions{.num_epochs = num_epochs_,
-                                  .prefix = run.title() + "  ",
-                                  .width = shows_live_ ? terminal_width() : 0,
-                                  .epoch_lines = false},
+        training::ProgressOptions{
+            .num_epochs = num_epochs_,
+            .prefix = run.title() + "  ",
+            .width = shows_live_ ? terminal_width() : 0,
+            .epoch_lines = false,
+            .seconds_between = shows_lines_ ? training::kSecondsBetweenLines : 0.0,
+            .seconds_left =
+                [this, &run](double progress) {
+                  // Of the runs made so far, this one in part.
+                  const double made = static_cast<double>(num_made_) + std::max(progress, 1e-3);
+                  const auto all = static_cast<double>(num_made_ + run.total - run.number + 1);
+                  return since_start_.seconds() * (all - made) / made;
+                }},
         print_error, [](std::string_view text) { print(text); });
   }
 
   void end_run(const PlannedRun& run, bool was_finished) override {
+    if (!was_finished) ++num_made_;
     if (shows_lines_) print_run(run, was_finished);
   }
 
@@ -39,6 +52,8 @@ class CompareProgress final : public training::ComparisonObserver {
   std::uint64_t num_epochs_;
   bool shows_lines_;
   bool shows_live_;
+  training::Stopwatch since_start_;
+  std::size_t num_made_ = 0;
 };
 
 }  // namespace
@@ -60,9 +75,10 @@ void run_and_print(const runs::Comparison& comparison, const training::DataSplit
   }
   if (!output.team.is_first()) return;
   print_summary(comparison, output.flags,
-                fmt::format("{}, {}, {} epochs, batch size {}, {} threads, {}", shared.data.name,
-                            shared.model.name, shared.training.epochs, shared.training.batch_size,
-                            shared.training.threads, training::precision_name(shared.training)),
+                fmt::format("{}, {}, {}, batch size {}, {}, {}", shared.data.name,
+                            shared.model.name, counted(shared.training.epochs, "epoch"),
+                            shared.training.batch_size, counted(shared.training.threads, "thread"),
+                            training::precision_name(shared.training)),
                 output.more);
 }
 

@@ -101,11 +101,11 @@ std::string introduction(training::Trainer& trainer) {
   facts.add("model",
             fmt::format("{}, {} parameters", config.model.name,
                         with_commas(static_cast<std::uint64_t>(trainer.num_parameters()))));
-  facts.add("run",
-            fmt::format("{} epochs, batch size {}, seed {}, {} threads, {}{}",
-                        config.training.epochs, config.training.batch_size, config.training.seed,
-                        config.training.threads, training::precision_name(config.training),
-                        done > 0 ? fmt::format("; {} epochs are done", done) : ""));
+  facts.add("run", fmt::format("{}, batch size {}, seed {}, {}, {}{}",
+                               counted(config.training.epochs, "epoch"), config.training.batch_size,
+                               config.training.seed, counted(config.training.threads, "thread"),
+                               training::precision_name(config.training),
+                               done > 0 ? fmt::format("; {} done", counted(done, "epoch")) : ""));
   if (config.num_recorded > 0) {
     const std::uint64_t most = trainer.pruner().options().num_samples;
     facts.add("record", fmt::format("the per-sample losses of {} samples",
@@ -193,7 +193,8 @@ void train(const TrainArguments& arguments) {
   training::ProgressLine progress(
       {.num_epochs = config.training.epochs,
        .width = !is_quiet && is_terminal(Stream::error) ? terminal_width() : 0,
-       .epoch_lines = shows_lines},
+       .epoch_lines = shows_lines,
+       .seconds_between = shows_lines ? training::kSecondsBetweenLines : 0.0},
       print_error, [](std::string_view text) { print(text); });
   const auto outcome = trainer.run(progress, [] { return StopSignals::received() != 0; });
   progress.clear();

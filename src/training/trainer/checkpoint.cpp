@@ -20,9 +20,9 @@ namespace fs = std::filesystem;
 using detail::concat;
 using runs::Json;
 
-constexpr std::string_view kFormat = "tamis-checkpoint";
+constexpr std::string_view kCheckpointFormat = "tamis-checkpoint";
 // Version 1 had the weights as TorchScript.
-constexpr std::uint64_t kFormatVersion = 2;
+constexpr std::uint64_t kCheckpointFormatVersion = 2;
 
 struct FileNames {
   std::uint64_t number = 0;  // of the checkpoint, counted from the start of the run
@@ -57,8 +57,8 @@ FileNames new_names(const fs::path& folder, bool is_final) {
 
 Json to_json(const CheckpointState& state, const FileNames& names) {
   return {
-      {"format", kFormat},
-      {"format_version", kFormatVersion},
+      {"format", kCheckpointFormat},
+      {"format_version", kCheckpointFormatVersion},
       {"number", names.number},
       {"model", names.model},
       {"pruner", names.pruner},
@@ -80,7 +80,8 @@ fs::path part_of(const fs::path& folder, const runs::Fields& index, const char* 
 // The state, and the parts restored.
 CheckpointState restore(const fs::path& folder, const Json& json, const CheckpointParts& parts) {
   const runs::Fields index(json, (folder / runs::kCheckpointFile).native());
-  if (runs::require_format(json, kFormat, kFormatVersion, index.source()) == 1) {
+  if (runs::require_format(json, kCheckpointFormat, kCheckpointFormatVersion, index.source()) ==
+      1) {
     throw std::runtime_error(concat(
         index.source(), ": names weights that an older tamis wrote as TorchScript, and this ",
         "one executes nothing that a file says; finish the run with the version that began ",

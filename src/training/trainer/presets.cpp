@@ -18,13 +18,12 @@ MethodOptions authors_options() {
 }
 
 Preset make_preset(std::string_view name, std::string_view summary) {
-  return {
-      .name = name,
-      .summary = summary,
-      .config = {},
-      .options = authors_options(),
-      .methods = {"full", "random-dynamic", "infobatch", "seta", "bls-infobatch", "bls-seta"},
-      .seeds = {0, 1, 2}};
+  return {.name = name,
+          .summary = summary,
+          .config = {},
+          .options = authors_options(),
+          .methods = {"full", "random-dynamic", "infobatch", "seta", "bls-infobatch", "bls-seta"},
+          .seeds = {0, 1, 2}};
 }
 
 Preset cifar10() {

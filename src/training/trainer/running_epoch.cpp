@@ -3,13 +3,15 @@
 namespace tamis::training {
 
 runs::Json to_json(const RunningEpoch& running) {
-  return {{"steps", running.steps},
-          {"samples", running.samples},
-          {"correct", running.correct},
-          {"loss_sum", running.loss_sum},
-          {"learning_rate", running.learning_rate},
-          {"train_seconds", running.train_seconds},
-          {"prune_seconds", running.prune_seconds}};
+  runs::Json json = {{"steps", running.steps},
+                     {"samples", running.samples},
+                     {"correct", running.correct},
+                     {"loss_sum", running.loss_sum},
+                     {"learning_rate", running.learning_rate},
+                     {"train_seconds", running.train_seconds},
+                     {"prune_seconds", running.prune_seconds}};
+  if (running.processor_seconds) json["processor_seconds"] = *running.processor_seconds;
+  return json;
 }
 
 RunningEpoch running_from_json(const runs::Json& json, const std::string& source) {
@@ -20,7 +22,10 @@ RunningEpoch running_from_json(const runs::Json& json, const std::string& source
           .loss_sum = fields.finite("loss_sum"),
           .learning_rate = fields.finite("learning_rate"),
           .train_seconds = fields.finite("train_seconds"),
-          .prune_seconds = fields.finite("prune_seconds")};
+          .prune_seconds = fields.finite("prune_seconds"),
+          .processor_seconds = fields.find("processor_seconds") != nullptr
+                                   ? std::optional(fields.finite("processor_seconds"))
+                                   : std::nullopt};
 }
 
 }  // namespace tamis::training

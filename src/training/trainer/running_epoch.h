@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "runs/json.h"
@@ -16,6 +17,17 @@ struct RunningEpoch {
   double learning_rate = 0.0;  // of the last step
   double train_seconds = 0.0;  // everything but evaluation and checkpoints
   double prune_seconds = 0.0;  // of these, for plans, weights and scores
+  // Empty after a checkpoint of a version that did not count it.
+  std::optional<double> processor_seconds = 0.0;
+
+  void count_time(double clock, double processor) {
+    train_seconds += clock;
+    if (processor_seconds) *processor_seconds += processor;
+  }
+  void count_pruning(double clock, double processor) {
+    prune_seconds += clock;
+    count_time(clock, processor);
+  }
 
   double mean_loss() const { return steps == 0 ? 0.0 : loss_sum / static_cast<double>(steps); }
   double accuracy() const {

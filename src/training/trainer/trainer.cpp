@@ -242,10 +242,9 @@ bool Trainer::should_stop(const StopRequest& stop) {
 bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
   model_->train();
   const Stopwatch planning;
+  const ProcessorWatch planning_processor;
   const EpochPlan& plan = pruner_.start_epoch(epoch());
-  const double seconds = planning.seconds();
-  running_.prune_seconds += seconds;
-  running_.train_seconds += seconds;
+  running_.count_pruning(planning.seconds(), planning_processor.seconds());
   const std::size_t left = num_steps(plan, batch_size_);
   num_steps_ = running_.steps + left - pruner_.position() / batch_size_;
   while (pruner_.position() < plan.size()) {
@@ -257,6 +256,7 @@ bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
 
 void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   const Stopwatch watch;
+  const ProcessorWatch processor;
   const TrainingConfig& settings = config_.training;
   const std::size_t begin = pruner_.position();
   const std::size_t count = batch_length(plan.size() - begin, batch_size_);
@@ -300,7 +300,7 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   running_.samples += sums.samples;
   running_.correct += sums.correct;
   running_.loss_sum += sums.loss;
-  running_.train_seconds += watch.seconds();
+  running_.count_time(watch.seconds(), processor.seconds());
   observer.on_step({.epoch = epoch(),
                     .num_steps = num_steps_,
                     .progress = pruner_.progress(),
@@ -341,10 +341,9 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   const double test_seconds = watch.seconds();
   if (!record_true_losses(stop)) return false;
   const Stopwatch exchange;
+  const ProcessorWatch exchange_processor;
   pruner_.exchange();
-  const double exchange_seconds = exchange.seconds();
-  running_.prune_seconds += exchange_seconds;
-  running_.train_seconds += exchange_seconds;
+  running_.count_pruning(exchange.seconds(), exchange_processor.seconds());
   EpochMetrics metrics{
       .epoch = epoch(),
       .samples = running_.samples,
@@ -354,6 +353,7 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
       .train_seconds = running_.train_seconds,
       .prune_seconds = running_.prune_seconds,
       .test_seconds = test_seconds,
+      .processor_seconds = running_.processor_seconds,
       .values = {{"test_accuracy", test->accuracy},
                  {"test_loss", test->loss},
                  {"train_accuracy", running_.accuracy()},

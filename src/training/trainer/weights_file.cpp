@@ -27,8 +27,8 @@ using torch::optim::AdamWParamState;
 using torch::optim::SGD;
 using torch::optim::SGDParamState;
 
-constexpr std::string_view kFormat = "tamis-weights";
-constexpr std::string_view kFormatVersion = "1";
+constexpr std::string_view kWeightsFormat = "tamis-weights";
+constexpr std::string_view kWeightsFormatVersion = "1";
 
 // A tensor and its name in the file.
 struct NamedTensor {
@@ -85,8 +85,8 @@ class WeightsReader {
  public:
   explicit WeightsReader(const std::filesystem::path& path)
       : mapped_(path), file_(path.native(), mapped_.bytes()) {
-    require("format", kFormat);
-    require("format_version", kFormatVersion);
+    require("format", kWeightsFormat);
+    require("format_version", kWeightsFormatVersion);
     file_.verify_data();
   }
 
@@ -162,8 +162,8 @@ void save_weights(const std::filesystem::path& path, std::uint64_t step,
                        {static_cast<const std::byte*>(named.tensor.data_ptr()),
                         static_cast<std::size_t>(named.tensor.nbytes())}});
   }
-  const detail::SafetensorsWriter writer({{"format", std::string(kFormat)},
-                                          {"format_version", std::string(kFormatVersion)},
+  const detail::SafetensorsWriter writer({{"format", std::string(kWeightsFormat)},
+                                          {"format_version", std::string(kWeightsFormatVersion)},
                                           {"step", std::to_string(step)},
                                           {"optimizer", std::string(optimizer_name(optimizer))}},
                                          std::move(tensors));

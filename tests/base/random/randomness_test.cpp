@@ -37,6 +37,31 @@ TEST(RandomStream, DiffersInEveryPartOfItsKey) {
   EXPECT_NE(base, first(1, 2, Purpose::selection));
 }
 
+TEST(RandomStream, SkippedNumbersAreAsIfTheyHadBeenDrawn) {
+  for (const std::uint64_t before : {0U, 1U, 255U, 256U, 300U}) {
+    for (const std::uint64_t count : {0U, 1U, 8U, 255U, 256U, 257U, 512U, 1000U, 77'777U}) {
+      RandomStream drawn(1, 2, Purpose::order);
+      for (std::uint64_t k = 0; k < before; ++k) drawn.next();
+      RandomStream skipped = drawn;
+      for (std::uint64_t k = 0; k < count; ++k) drawn.next();
+      skipped.skip(count);
+      EXPECT_EQ(skipped.num_blocks(), drawn.num_blocks()) << before << " " << count;
+      for (int k = 0; k < 300; ++k) ASSERT_EQ(skipped.next(), drawn.next()) << count;
+    }
+  }
+}
+
+// Far beyond what can be drawn one by one: two ways to the same place.
+TEST(RandomStream, SkipsAddUp) {
+  RandomStream once(1, 2, Purpose::order);
+  RandomStream twice = once;
+  constexpr std::uint64_t kFar = 0x123456789abcdefU;
+  once.skip(kFar + 12345);
+  twice.skip(12345);
+  twice.skip(kFar);
+  for (int k = 0; k < 300; ++k) ASSERT_EQ(once.next(), twice.next());
+}
+
 TEST(RandomStream, BoundedNumbersAreUniform) {
   RandomStream random(5, 0, Purpose::selection);
   for (const std::uint64_t bound : {2U, 3U, 7U, 100U}) {

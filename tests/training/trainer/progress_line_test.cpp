@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "runs/summary.h"
@@ -12,6 +14,7 @@ namespace tamis::training {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const RunningEpoch kRunning{.steps = 120,
                             .samples = 15360,
@@ -96,6 +99,32 @@ TEST(ProgressLine, TellsTheTimeLeftFromWhatItHasSeenItself) {
   progress.clear();
   progress.on_step(step(0.75));
   EXPECT_THAT(output.live, HasSubstr("0 s left"));
+}
+
+TEST(ProgressLine, KeepsThePrunedShareAndTheTimeLeftIn80Columns) {
+  Output output;
+  ProgressLine progress({.num_epochs = 16,
+                         .prefix = "[12/18] bls-infobatch seed 2  ",
+                         .width = 80,
+                         .seconds_left = [](double) { return 247.0; }},
+                        output.to_live(), output.to_lines());
+  progress.on_step(step());
+  EXPECT_THAT(output.live, HasSubstr("pruned 24.1 %  4:07 min left in all"));
+  EXPECT_THAT(output.live, HasSubstr("epoch 3/16"));
+  EXPECT_THAT(output.live, Not(HasSubstr("samples/s")));
+}
+
+TEST(ProgressLine, WithoutATerminalALineComesAfterEverySoManySeconds) {
+  Output output;
+  ProgressLine progress({.num_epochs = 16, .epoch_lines = false, .seconds_between = 0.05},
+                        output.to_live(), output.to_lines());
+  progress.on_step(step());
+  EXPECT_TRUE(output.lines.empty());
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  progress.on_step(step());
+  progress.on_step(step());
+  EXPECT_EQ(output.lines, std::vector<std::string>{format_step(step(), 16) + "\n"});
+  EXPECT_EQ(output.live, "");
 }
 
 TEST(ProgressLine, NeverWraps) {

@@ -58,6 +58,7 @@ TEST(Trainer, LearnsAndPrunesAndSaysSo) {
     ASSERT_TRUE(epoch.scores);
     EXPECT_EQ(std::accumulate(epoch.scores->counts.begin(), epoch.scores->counts.end(), 0U), 120U);
     EXPECT_GT(epoch.train_seconds, epoch.prune_seconds);
+    EXPECT_GT(epoch.processor_seconds.value_or(0.0), 0.0);
     EXPECT_GT(epoch.prune_seconds, 0.0);
     EXPECT_GT(epoch.test_seconds, 0.0);
   }

@@ -1,1 +1,0 @@
-// Only here so that the precompiled torch/torch.h has a target of its own.
