@@ -21,8 +21,10 @@ add_library(tamis_trainer STATIC
   trainer/compare.cpp
   trainer/environment.cpp
   trainer/evaluation.cpp
+  trainer/gallery_maker.cpp
   trainer/optimizer.cpp
   trainer/processor.cpp
+  trainer/sample_history.cpp
   trainer/step_loss.cpp
   trainer/team.cpp
   trainer/trainer.cpp
