@@ -74,7 +74,7 @@ class Training:
         always = ["train", "--quiet", "--time-limit", "20"]
         if (out / "config.json").exists():
             return [*always, "--resume", str(out)]
-        record = ["--record", "100"] if self.processes == 1 else []
+        record = ["--record", "100", "--gallery", "3"] if self.processes == 1 else []
         return [
             *[*always, "--out", str(out), "--data", "folder", "--data-dir", str(self.data), "--width", "0.25"],
             *["--method", "bls-infobatch", "--epochs", str(EPOCHS), "--batch-size", "20", "--threads", "1", *record],
@@ -121,7 +121,7 @@ def facts_of(folder):
     """Everything that a run leaves behind and that must not depend on interruptions."""
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     facts = {"metrics": [without_times(json.loads(line)) for line in lines]}
-    for path in sorted(folder.rglob("*.safetensors")):
+    for path in sorted([*folder.rglob("*.safetensors"), *folder.glob("gallery.json"), *folder.glob("samples.json")]):
         facts[str(path.relative_to(folder))] = path.read_bytes()
     facts["names"] = sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
     return facts

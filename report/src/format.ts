@@ -82,12 +82,11 @@ export function duration(seconds: number|null): string {
   return `${minutes}${kThinSpace}min ${whole % 60}${kThinSpace}s`;
 }
 
-// On axes, where all values have one unit: that of the longest.
-export function axisDuration(longest: number): (seconds: number) => string {
-  const [unit, size, decimals] = longest < 300 ? ['s', 1, 2] as const :
-      longest < 18000                          ? ['min', 60, 1] as const :
-                                                 ['h', 3600, 1] as const;
-  return (seconds) => round(seconds / size, decimals) + kThinSpace + unit;
+// The one unit of all values of an axis that ends at `longest`; ticks are round numbers of it.
+export function timeUnit(longest: number): {seconds: number, tick: (value: number) => string} {
+  const [seconds, name]: [number, string] =
+      longest < 300 ? [1, 's'] : longest < 18000 ? [60, 'min'] : [3600, 'h'];
+  return {seconds, tick: (value) => round(value, 2) + kThinSpace + name};
 }
 
 // At most `decimals` decimals, and none that are zero.

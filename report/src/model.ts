@@ -114,7 +114,57 @@ export interface Run {
   epochs: Epochs;
   score_histograms: (Histogram|null)[]|null;
   analysis: Analysis|null;
+  suspects: Suspects|null;
+  gallery: Gallery|null;
   config: {environment?: Record<string, Value>; [group: string]: unknown};
+}
+
+// What `tamis suspects --json` prints, hardest first.
+export interface Suspects {
+  score: {name: string};
+  num_samples: number;
+  num_scored: number;
+  epochs: number[];
+  // Where labels were made wrong on purpose.
+  wrong_labels?: {here: number, in_all: number};
+  suspects: Suspect[];
+}
+
+export interface Suspect {
+  sample: number;
+  index?: number;
+  file?: string;
+  label?: number;
+  class?: string;
+  true_label?: number;
+  true_class?: string;
+  score: number;
+  rank: number;
+  hard_share: number;
+  hard_in_a_row: number;
+  scores?: (number|null)[];
+}
+
+// gallery.json of the run folder.
+export interface Gallery {
+  score: string;
+  epochs: number[];
+  num_never_learned?: number;
+  num_never_forgotten?: number;
+  groups: {hardest?: number[], easiest?: number[], forgotten?: number[]};
+  samples: GallerySample[];
+}
+
+export interface GallerySample {
+  sample: number;
+  place: string;
+  label?: string;
+  true_label?: string;
+  predicted?: string;
+  forgotten?: number;
+  scores: (number|null)[];
+  // PNG in base64, checked by the program.
+  picture: string;
 }
 
 // analysis.json of `tamis analyze`; src/program/analyze/analysis_json.cpp writes it. A number that is not defined

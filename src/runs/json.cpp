@@ -251,6 +251,15 @@ bool get_float_or_null(const Json& value, float& out) {
   return true;
 }
 
+Json short_numbers(std::span<const float> values, int digits) {
+  Json numbers = Json::array();
+  for (const float value : values) {
+    numbers.push_back(std::isfinite(value) ? Json(std::stod(fmt::format("{:.{}g}", value, digits)))
+                                           : Json());
+  }
+  return numbers;
+}
+
 std::uint64_t require_format(const Json& document, std::string_view format, std::uint64_t newest,
                              std::string_view source) {
   const Json& found = member(document, "format", source);

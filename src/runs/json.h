@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -51,6 +52,9 @@ bool get_whole(const Json& value, std::uint64_t limit, std::uint64_t& out);
 // True, and the number in `out`, if the value is a number or null, which gives NaN. Numbers beyond
 // the range of a float give infinity.
 bool get_float_or_null(const Json& value, float& out);
+
+// With this many digits, of which nine give every float back; null for what is not finite.
+Json short_numbers(std::span<const float> values, int digits);
 
 // Members of one object, each checked by its own rule. The object must outlive it.
 class Fields {

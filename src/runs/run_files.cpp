@@ -38,12 +38,14 @@ std::vector<std::string> files_in(const fs::path& folder) {
 
 bool is_checkpoint_part(std::string_view name) {
   return is_numbered(name, "checkpoint", ".safetensors") ||
-         is_numbered(name, "checkpoint", ".pt") || is_numbered(name, "pruner", ".safetensors");
+         is_numbered(name, "checkpoint", ".pt") || is_numbered(name, "pruner", ".safetensors") ||
+         is_numbered(name, "history", ".safetensors");
 }
 
 bool is_run_file(std::string_view name) {
   return name == kConfigFile || name == kMetricsFile || name == kAnalysisFile ||
-         name == kCheckpointFile || is_checkpoint_part(name);
+         name == kCheckpointFile || name == kSamplesFile || name == kGalleryFile ||
+         is_checkpoint_part(name);
 }
 
 bool is_unfinished_run_file(std::string_view name) {

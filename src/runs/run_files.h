@@ -11,10 +11,12 @@ inline constexpr const char* kConfigFile = "config.json";
 inline constexpr const char* kMetricsFile = "metrics.jsonl";
 inline constexpr const char* kAnalysisFile = "analysis.json";
 inline constexpr const char* kCheckpointFile = "checkpoint.json";
+inline constexpr const char* kSamplesFile = "samples.json";
+inline constexpr const char* kGalleryFile = "gallery.json";
 inline constexpr const char* kRecordFolder = "record";
 
-// "checkpoint.safetensors", "pruner-12.safetensors", and "checkpoint-3.pt" of older versions: the
-// parts that checkpoint.json names.
+// "checkpoint.safetensors", "pruner-12.safetensors", "history-12.safetensors", and
+// "checkpoint-3.pt" of older versions: the parts that checkpoint.json names.
 bool is_checkpoint_part(std::string_view name);
 // Any file of a run but those in its recording.
 bool is_run_file(std::string_view name);

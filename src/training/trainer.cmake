@@ -24,9 +24,11 @@ add_library(tamis_trainer STATIC
   trainer/compare.cpp
   trainer/environment.cpp
   trainer/evaluation.cpp
+  trainer/gallery_maker.cpp
   trainer/optimizer.cpp
   trainer/processor.cpp
   trainer/sample_gradients.cpp
+  trainer/sample_history.cpp
   trainer/static_scores.cpp
   trainer/step_loss.cpp
   trainer/team.cpp

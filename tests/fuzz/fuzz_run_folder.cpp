@@ -9,7 +9,9 @@
 #include "json_document.h"
 #include "memory_file.h"
 #include "runs/comparison.h"
+#include "runs/gallery.h"
 #include "runs/run.h"
+#include "runs/sample_list.h"
 #include "runs/seal.h"
 #include "runs/sweep.h"
 #include "source.h"
@@ -39,6 +41,16 @@ constexpr const char* kCompare = R"({"format": "tamis-compare", "format_version"
   "config": {"training": {"epochs": 2}}, "pruning": {"x": {"alpha": 0.5}}})";
 constexpr const char* kSweep = R"({"format": "tamis-sweep", "format_version": 1,
   "method": "bls-infobatch", "option": "alpha", "values": [0.5, 0.7]})";
+
+constexpr const char* kSamples = R"({"format": "tamis-samples", "format_version": 1,
+  "labels": [0, 1, 1], "true_labels": [0, 0, 1], "classes": ["a", "b"], "indices": [0, 5, 9],
+  "files": ["a/1", "b/2", "b/3"]})";
+constexpr const char* kGallery = R"({"format": "tamis-gallery", "format_version": 1,
+  "score": "loss", "epochs": [0, 2], "num_never_learned": 1, "num_never_forgotten": 90,
+  "groups": {"hardest": [2, 5], "easiest": [5], "forgotten": []},
+  "samples": [{"sample": 2, "place": "2", "label": "a", "true_label": "b", "predicted": "b",
+               "forgotten": 3, "scores": [1.5, null], "picture": "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAAAAABX3VL4AAAADklEQVR42mP4z8DA8B8ABgAB/2U0+PcAAAAASUVORK5CYII="},
+              {"sample": 5, "place": "b/5", "scores": [0, 1], "picture": "iVBORw0KGgo="}]})";
 
 // Replaces, adds or removes members somewhere in the document.
 Json edited(const char* text, Source& source) {
@@ -92,6 +104,12 @@ void use(const fs::path& folder) {
     tamis::runs::summarize(tamis::runs::read_runs(folder, plan));
   });
   attempt([&] { tamis::runs::read_sweep(folder); });
+  attempt([&] {
+    const auto samples = tamis::runs::read_samples(folder / "full-seed0", 3);
+    if (samples && !samples->labels.empty()) samples->class_name(samples->labels[2]);
+    if (samples) samples->place(2);
+  });
+  attempt([&] { tamis::runs::read_gallery(folder / "full-seed0", 100); });
 }
 
 }  // namespace
@@ -116,6 +134,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   write(folder / "compare.json", document_text(edited(kCompare, source), source.byte()));
   write(folder / "sweep.json", document_text(edited(kSweep, source), source.byte()));
+  write(run / "samples.json", document_text(edited(kSamples, source), source.byte()));
+  write(run / "gallery.json", document_text(edited(kGallery, source), source.byte()));
   write(run / "metrics.jsonl", is_raw ? source.rest() : lines);
   use(folder);
   return 0;

@@ -441,6 +441,66 @@ test('a sweep shows accuracy and pruned share against its option', async () => {
   });
 });
 
+test('the samples of a run are shown with label, prediction and curve', async () => {
+  report(join(folder, 'showcase-recorded'), '--out', join(folder, 'gallery.html'));
+  for (const viewport of [kDesktop, kPhone]) {
+    await visit('gallery.html', {viewport}, async (page) => {
+      const groups = page.locator('section.gallery figure.pictures');
+      assert.deepEqual(
+          await groups.locator('h3').allTextContents(), ['Hardest', 'Easiest', 'Most forgotten']);
+      assert.deepEqual(
+          await groups.evaluateAll((all) => all.map((one) => one.querySelectorAll('li').length)),
+          [12, 12, 4]);
+      const first = groups.first().locator('li').first();
+      await first.scrollIntoViewIfNeeded();
+      assert.equal(
+          await first.locator('img').evaluate(async (one) => {
+            await one.decode();
+            return one.naturalWidth;
+          }),
+          8);
+      const text = await first.innerText();
+      for (const part of ['coat, in truth the truth', '\u2717 something else', 'coat203'])
+        assert.ok(text.includes(part), `${part} in ${text}`);
+      // No value in the first of four epochs, so the curve begins at a third of its width.
+      assert.match(await first.locator('.spark path').getAttribute('d'), /^M24\.7 /);
+      assert.match(
+          await page.locator('section.gallery .note').last().innerText(),
+          /431 samples were learned and never forgotten. 1 was never right./);
+      assert.deepEqual(await overflowing(page), []);
+    });
+  }
+});
+
+test('suspects of a recorded run are listed, hardest first', async () => {
+  const found = JSON.parse(report('--json', join(folder, 'showcase-recorded')));
+  const {suspects} = found.comparisons[0].runs[0].suspects;
+  assert.equal(suspects.length, 24);
+  report(join(folder, 'showcase-recorded'), '--out', join(folder, 'suspects.html'));
+  for (const viewport of [kDesktop, kPhone]) {
+    await visit('suspects.html', {viewport}, async (page) => {
+      const rows = page.locator('table.suspects tbody tr');
+      assert.equal(await rows.count(), 24);
+      const numbers = await rows.evaluateAll((all) => all.map((row) => row.innerText));
+      numbers.forEach(
+          (text, k) => assert.ok(text.includes(suspects[k].rank.toFixed(4)), `${k}: ${text}`));
+      assert.equal(await rows.locator('.spark').count(), 24);
+      assert.deepEqual(await overflowing(page), []);
+    });
+  }
+});
+
+test('names of samples are text, whatever they contain', async () => {
+  report(join(folder, 'showcase-hostile'), '--out', join(folder, 'hostile-gallery.html'));
+  await visit('hostile-gallery.html', {}, async (page) => {
+    const first = page.locator('figure.pictures li').first();
+    assert.ok((await first.innerText()).includes('<img src=x onerror=alert(1)>"\'&'));
+    const sources = await page.locator('img').evaluateAll((all) => all.map((one) => one.src));
+    assert.ok(sources.length > 0);
+    for (const source of sources) assert.match(source, /^data:image\/png;base64,[\w+/=]+$/);
+  });
+});
+
 test('the page forbids itself to load anything', async () => {
   const context = await browser.newContext({offline: true});
   const page = await context.newPage();

@@ -176,6 +176,35 @@ void write_recorded_run(const std::filesystem::path& folder, std::uint64_t epoch
   pruner.save(folder / "pruner.safetensors");
 }
 
+void write_gallery(const std::filesystem::path& folder, const std::string& name) {
+  // Eight by eight grey pixels.
+  constexpr const char* kPicture =
+      "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAKklEQVR42mNgEFAwcAhIKIDRDQxQegIDlF7AAKU3"
+      "MEDpAwxQ+gIDlH4AAB51HAGfRI9tAAAAAElFTkSuQmCC";
+  json samples = json::array();
+  for (int number = 0; number < 30; ++number) {
+    const double loss = 0.1 * number;
+    json sample = {{"sample", 7 * number},    {"place", name + std::to_string(7 * number)},
+                   {"label", name},           {"predicted", number < 20 ? name : "something else"},
+                   {"forgotten", number % 7}, {"scores", {nullptr, loss, 0.8 * loss, 0.5 * loss}},
+                   {"picture", kPicture}};
+    if (number == 29) sample["true_label"] = "the truth";
+    samples.push_back(std::move(sample));
+  }
+  json groups = json::object();
+  for (int k = 0; k < 12; ++k) {
+    groups["hardest"].push_back(7 * (29 - k));
+    groups["easiest"].push_back(7 * k);
+    if (k < 4) groups["forgotten"].push_back(7 * (6 + 7 * k));
+  }
+  create(folder / "gallery.json") << json{{"format", "tamis-gallery"}, {"format_version", 1},
+                                          {"score", "loss"},           {"epochs", {0, 1, 2, 3}},
+                                          {"num_never_learned", 1},    {"num_never_forgotten", 431},
+                                          {"groups", groups},          {"samples", samples}}
+                                         .dump()
+                                  << '\n';
+}
+
 void write_sweep(const std::filesystem::path& folder, const std::vector<double>& values) {
   FixtureComparison comparison;
   comparison.methods = {"full"};

@@ -50,6 +50,10 @@ void write_comparison(const std::filesystem::path& folder, const FixtureComparis
 // A run of `epochs` epochs with a recording of made-up losses, for `tamis analyze`.
 void write_recorded_run(const std::filesystem::path& folder, std::uint64_t epochs = 40);
 
+// gallery.json for a run of at least 204 samples, as a program in any language may write it; labels
+// and places have the name.
+void write_gallery(const std::filesystem::path& folder, const std::string& name = "coat");
+
 // A sweep of alpha over these values with seeds 1 to 3, and full.
 void write_sweep(const std::filesystem::path& folder, const std::vector<double>& values);
 

@@ -1,5 +1,6 @@
 // Writes what the browser opens: FOLDER, a made-up comparison; FOLDER-recorded, a run with a
-// recording; FOLDER-sweep. Usage: write_showcase FOLDER
+// recording and a gallery; FOLDER-hostile, one with names that are markup; FOLDER-sweep. Usage:
+// write_showcase FOLDER
 #include <cstdio>
 #include <string>
 
@@ -13,6 +14,9 @@ int main(int argc, char** argv) {
   const std::string folder = argv[1];
   tamis::test::write_showcase(folder);
   tamis::test::write_recorded_run(folder + "-recorded");
+  tamis::test::write_gallery(folder + "-recorded");
+  tamis::test::write_recorded_run(folder + "-hostile", 3);
+  tamis::test::write_gallery(folder + "-hostile", "<img src=x onerror=alert(1)>\"'&");
   tamis::test::write_sweep(folder + "-sweep", {0.5, 0.7, 0.9});
   return 0;
 }

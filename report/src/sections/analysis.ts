@@ -2,10 +2,11 @@
 import {chartPanel} from '../charts/chart';
 import {plainCurve, type Curve} from '../charts/curves';
 import {lineChart, type LineChartSpec} from '../charts/line_chart';
-import {h, segments, select} from '../dom';
+import {h, segments} from '../dom';
 import {count, fixed, percent, plural, significant} from '../format';
 import {legend, Methods} from '../methods';
 import type {Analysis, Run, ScoreFidelity} from '../model';
+import {perRun} from '../per_run';
 import type {Section} from '../section';
 
 type Lines = Omit<LineChartSpec, 'curves'|'methods'>;
@@ -187,20 +188,9 @@ function charts(found: Analysis): HTMLElement[] {
 export const analysis: Section = {
   id: 'analysis',
   title: 'What the batch loss tells',
-  render: (comparison) => {
-    const analyzed =
-        comparison.runs.filter((run): run is Run&{analysis: Analysis} => run.analysis !== null);
-    const first = analyzed[0];
-    if (first === undefined) return null;
-    const note = h('p', {class: 'note'}, facts(first.analysis));
-    const panels = h('div', {class: 'charts'}, ...charts(first.analysis));
-    const show = (index: number) => {
-      const chosen = analyzed[index];
-      if (chosen === undefined) return;
-      note.textContent = facts(chosen.analysis);
-      panels.replaceChildren(...charts(chosen.analysis));
-    };
-    const names = analyzed.map((run) => `${run.method}, seed ${run.seed}`);
-    return h('div', {}, names.length > 1 ? select('run', names, show) : null, note, panels);
-  },
+  render: (comparison) => perRun(
+      comparison.runs.filter((run): run is Run&{analysis: Analysis} => run.analysis !== null),
+      (run) =>
+          [h('p', {class: 'note'}, facts(run.analysis)),
+           h('div', {class: 'charts'}, ...charts(run.analysis))]),
 };

@@ -4,7 +4,6 @@ import {cumulative, curves, lastHalf, type Series} from '../charts/curves';
 import {lineChart, type LineChartSpec} from '../charts/line_chart';
 import {h, segments, select} from '../dom';
 import {
-  axisDuration,
   fixed,
   MetricFormat,
   metricName,
@@ -12,6 +11,7 @@ import {
   percent,
   round,
   short,
+  timeUnit,
 } from '../format';
 import {legend, type Methods} from '../methods';
 import type {Comparison, Metric} from '../model';
@@ -39,14 +39,13 @@ const kSamples: Axis = {
   xTick: short,
   shared: false,
 };
-const timeUsed: Series = (epochs) => cumulative(epochs.train_seconds);
-
 function timeAxis(comparison: Comparison): Axis {
-  const ends = comparison.runs.map((run) => timeUsed(run.epochs, run).at(-1) ?? 0);
+  const totals = comparison.runs.map((run) => cumulative(run.epochs.train_seconds).at(-1) ?? 0);
+  const unit = timeUnit(Math.max(...totals));
   return {
-    x: timeUsed,
+    x: (epochs) => cumulative(epochs.train_seconds).map((seconds) => seconds / unit.seconds),
     xName: 'training time',
-    xTick: axisDuration(Math.max(0, ...ends)),
+    xTick: unit.tick,
     shared: false,
   };
 }
@@ -169,7 +168,8 @@ export const trainingCurves: Section = {
           headlineChart(
               comparison, methods, kSamples,
               'Summed over the epochs: what was learned from as much work.'),
-          headlineChart(comparison, methods, timeAxis(comparison), 'Testing is not counted.'),
+          headlineChart(
+              comparison, methods, timeAxis(comparison), 'Testing is not counted.'),
           prunedChart(comparison, methods), otherChart(comparison, methods)));
   },
 };

@@ -1,6 +1,6 @@
 // Every run with all its epochs, folded away.
 import {h} from '../dom';
-import {count, duration, kNone, MetricFormat, metricTitle, percent, significant} from '../format';
+import {count, duration, kNone, MetricFormat, metricTitle, percent, plural, significant} from '../format';
 import {swatch, type Methods} from '../methods';
 import type {Metric, Run} from '../model';
 import type {Section} from '../section';
@@ -75,7 +75,7 @@ function details(run: Run, metrics: Metric[]): HTMLElement[] {
 function runItem(run: Run, methods: Methods, metrics: [Metric, ...Metric[]]): HTMLElement {
   const last = run.epochs.values[metrics[0].name]?.at(-1) ?? null;
   const done = run.epochs.samples.length;
-  const state = run.finished ? '' : `, ${done} of ${run.num_epochs} epochs`;
+  const state = run.finished ? '' : `, ${done} of ${plural(run.num_epochs, 'epoch')}`;
   const summary =
       h('summary', {}, swatch(methods, run.method), h('b', {}, run.method),
         ` seed ${run.seed}${state}`,

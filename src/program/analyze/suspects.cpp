@@ -6,22 +6,20 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "program/analyze/score_replay.h"
+#include "program/analyze/suspect_list.h"
 #include "program/commands.h"
 #include "program/shared/arguments.h"
 #include "program/shared/json_input.h"
 #include "program/shared/output.h"
 #include "program/shared/table.h"
-#include "runs/spec_json.h"
-#include "tamis/analysis/hardness.h"
+#include "runs/run.h"
 #include "tamis/method.h"
-#include "tamis/pruner.h"
-#include "tamis/recording.h"
 
 namespace tamis::program {
 
@@ -29,8 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using analysis::Hardness;
-using analysis::HardnessRanking;
-using nlohmann::ordered_json;
 
 struct SuspectsArguments {
   std::string source;
@@ -41,88 +37,29 @@ struct SuspectsArguments {
   bool csv = false;
 };
 
-// The suspects of a run, hardest first.
-struct Suspects {
-  Spec score;
-  std::size_t num_samples = 0;
-  std::size_t num_scored = 0;
-  std::vector<std::uint64_t> epochs;  // after which scores were looked at; empty for a state
-  std::vector<Hardness> samples;
-  std::vector<std::vector<float>> curves;  // by sample and epoch, NaN before its first visit
-};
-
-// Calls `use` with the replay after the last step of every epoch.
-template <typename Use>
-void replay_epochs(const Recording& recording, const Spec& score, const Use& use) {
-  ScoreReplay replay(score, recording);
-  std::optional<std::uint64_t> running;
-  recording.read([&](const RecordedStep& step) {
-    if (running && *running != step.epoch) use(*running, replay);
-    running = step.epoch;
-    replay.observe(step);
-  });
-  if (running) use(*running, replay);
-}
-
-// Per-sample quality if the recording has it.
-Spec choose_score(const Recording& recording, const std::string& source) {
-  bool has_norms = false;
-  bool has_losses = false;
-  recording.read([&](const RecordedStep& step) {
-    has_norms = has_norms || !step.norms.empty();
-    has_losses = has_losses || std::any_of(step.losses.begin(), step.losses.end(),
-                                           [](float loss) { return std::isfinite(loss); });
-  });
-  if (has_norms) return {"output-gradient"};
-  if (has_losses) return {"sample-loss"};
-  throw std::runtime_error(fmt::format(
-      "{}: has neither norms of watched outputs nor per-sample losses, so it cannot say "
-      "which samples are hard; --score reconstruction guesses from batch losses",
-      source));
-}
-
-Suspects from_recording(const SuspectsArguments& arguments) {
+SuspectList from_recording(const SuspectsArguments& arguments) {
   const Recording recording(arguments.source);
-  const Spec score = arguments.score.empty() ? choose_score(recording, arguments.source)
-                                             : parse_spec(arguments.score);
-  Suspects suspects;
-  suspects.num_samples = recording.num_samples();
-  HardnessRanking ranking(recording.num_samples());
-  replay_epochs(recording, score, [&](std::uint64_t epoch, const ScoreReplay& replay) {
-    suspects.score = replay.scorer().spec();
-    suspects.epochs.push_back(epoch);
-    ranking.add(replay.scores());
-  });
-  suspects.num_scored = ranking.num_scored();
-  suspects.samples = ranking.hardest(static_cast<std::size_t>(arguments.top));
-  suspects.curves.resize(suspects.samples.size());
-  replay_epochs(recording, score, [&](std::uint64_t, const ScoreReplay& replay) {
-    const std::vector<float> scores = replay.scores();
-    for (std::size_t k = 0; k < suspects.samples.size(); ++k) {
-      suspects.curves[k].push_back(scores[suspects.samples[k].sample]);
-    }
-  });
-  return suspects;
+  const std::optional<Spec> score =
+      arguments.score.empty() ? best_score(recording) : parse_spec(arguments.score);
+  if (!score) {
+    throw std::runtime_error(fmt::format(
+        "{}: has neither norms of watched outputs nor per-sample losses, so it cannot say "
+        "which samples are hard; --score reconstruction guesses from batch losses",
+        arguments.source));
+  }
+  return suspects_of_recording(recording, *score, static_cast<std::size_t>(arguments.top));
 }
 
-Suspects from_state(const SuspectsArguments& arguments, const std::string& path) {
+SuspectList from_state(const SuspectsArguments& arguments, const std::string& path) {
   if (!arguments.score.empty()) {
     throw UsageError(
         fmt::format("--score must be left out for a state, whose scores are what they are, got {}",
                     arguments.score));
   }
-  const Pruner pruner = Pruner::from_file(path);
-  HardnessRanking ranking(pruner.num_samples());
-  ranking.add(pruner.scores());
-  return {.score = *pruner.options().score,
-          .num_samples = pruner.num_samples(),
-          .num_scored = ranking.num_scored(),
-          .epochs = {},
-          .samples = ranking.hardest(static_cast<std::size_t>(arguments.top)),
-          .curves = {}};
+  return suspects_of_state(path, static_cast<std::size_t>(arguments.top));
 }
 
-Suspects find_suspects(const SuspectsArguments& arguments) {
+SuspectList find_suspects(const SuspectsArguments& arguments) {
   if (!fs::is_directory(arguments.source)) return from_state(arguments, arguments.source);
   if (Recording::exists(arguments.source)) return from_recording(arguments);
   const fs::path state = fs::path(arguments.source) / "pruner.safetensors";
@@ -133,51 +70,79 @@ Suspects find_suspects(const SuspectsArguments& arguments) {
       arguments.source));
 }
 
-class Labels {
- public:
-  Labels(const std::string& path, std::size_t num_samples) {
-    if (path.empty()) return;
-    labels_ = read_labels(path);
-    if (labels_.size() == num_samples) return;
-    throw std::runtime_error(fmt::format("{}: labels must be as many as samples ({}), got {}", path,
-                                         num_samples, labels_.size()));
+// What the run says of its samples, if the source is a run or in one, and the labels of --labels.
+runs::SampleList find_names(const SuspectsArguments& arguments, std::size_t num_samples) {
+  runs::SampleList who;
+  for (const fs::path& folder : {fs::path(arguments.source), fs::path(arguments.source) / ".."}) {
+    const fs::path run = folder.lexically_normal();
+    if (!runs::is_run(run)) continue;
+    who = runs::read_samples(run, num_samples).value_or(who);
+    break;
   }
-  bool empty() const { return labels_.empty(); }
-  std::int32_t operator[](std::size_t sample) const { return labels_[sample]; }
-
- private:
-  std::vector<std::int32_t> labels_;
-};
-
-ordered_json to_json(const Suspects& suspects, const Labels& labels) {
-  ordered_json all = ordered_json::array();
-  for (std::size_t k = 0; k < suspects.samples.size(); ++k) {
-    const Hardness& one = suspects.samples[k];
-    ordered_json entry = {{"sample", one.sample}};
-    if (!labels.empty()) entry["label"] = labels[one.sample];
-    entry["score"] = one.score;
-    entry["rank"] = one.rank;
-    entry["hard_share"] = one.hard_share;
-    entry["hard_in_a_row"] = one.num_hard_in_a_row;
-    if (!suspects.curves.empty()) entry["scores"] = suspects.curves[k];
-    all.push_back(std::move(entry));
+  if (arguments.labels.empty()) return who;
+  const std::vector<std::int32_t> labels = read_labels(arguments.labels);
+  if (labels.size() != num_samples) {
+    throw std::runtime_error(fmt::format("{}: labels must be as many as samples ({}), got {}",
+                                         arguments.labels, num_samples, labels.size()));
   }
-  return {{"score", runs::spec_to_json(suspects.score)},
-          {"num_samples", suspects.num_samples},
-          {"num_scored", suspects.num_scored},
-          {"epochs", suspects.epochs},
-          {"suspects", all}};
+  who.labels.assign(labels.begin(), labels.end());
+  who.true_labels.clear();
+  return who;
 }
 
-std::string to_csv(const Suspects& suspects, const Labels& labels) {
-  std::string text = labels.empty() ? "sample,score,rank,hard_share,hard_in_a_row"
-                                    : "sample,label,score,rank,hard_share,hard_in_a_row";
+// A column of the table or of the comma-separated values: what only some runs have.
+struct Column {
+  std::string title;
+  std::function<std::string(std::size_t sample)> cell;
+};
+
+std::vector<Column> name_columns(const runs::SampleList& who) {
+  std::vector<Column> columns;
+  if (!who.files.empty()) {
+    columns.push_back({"file", [&](std::size_t i) { return who.files[i]; }});
+  } else if (!who.indices.empty()) {
+    columns.push_back({"index", [&](std::size_t i) { return fmt::format("{}", who.indices[i]); }});
+  }
+  if (!who.labels.empty()) {
+    columns.push_back({"label", [&](std::size_t i) { return who.class_name(who.labels[i]); }});
+  }
+  if (!who.true_labels.empty()) {
+    columns.push_back(
+        {"true label", [&](std::size_t i) { return who.class_name(who.true_labels[i]); }});
+  }
+  return columns;
+}
+
+// Names come from files, and a row is one line.
+std::string on_one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r' || c == '\t'; }, ' ');
+  return text;
+}
+
+// As RFC 4180 has it.
+std::string csv_cell(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+std::string to_csv(const SuspectList& suspects) {
+  const std::vector<Column> names = name_columns(suspects.who);
+  std::string text = "sample";
+  for (const Column& column : names) {
+    std::string title = column.title;
+    std::replace(title.begin(), title.end(), ' ', '_');
+    text += "," + title;
+  }
+  text += ",score,rank,hard_share,hard_in_a_row";
   for (const std::uint64_t epoch : suspects.epochs) text += fmt::format(",epoch_{}", epoch + 1);
   text += "\n";
   for (std::size_t k = 0; k < suspects.samples.size(); ++k) {
     const Hardness& one = suspects.samples[k];
     text += fmt::format("{}", one.sample);
-    if (!labels.empty()) text += fmt::format(",{}", labels[one.sample]);
+    for (const Column& column : names) text += "," + csv_cell(column.cell(one.sample));
     text += fmt::format(",{},{},{},{}", one.score, one.rank, one.hard_share, one.num_hard_in_a_row);
     for (std::size_t e = 0; e < suspects.epochs.size(); ++e) {
       const float score = suspects.curves[k][e];
@@ -188,7 +153,18 @@ std::string to_csv(const Suspects& suspects, const Labels& labels) {
   return text;
 }
 
-std::string to_text(const Suspects& suspects, const Labels& labels) {
+// Places in the list of epochs, at even distances, the first and the last among them.
+std::vector<std::size_t> shown_epochs(std::size_t num_epochs) {
+  constexpr std::size_t kShown = 6;
+  std::vector<std::size_t> places;
+  const std::size_t count = std::min(num_epochs, kShown);
+  for (std::size_t k = 0; k < count; ++k) {
+    places.push_back(count == 1 ? 0 : k * (num_epochs - 1) / (count - 1));
+  }
+  return places;
+}
+
+std::string to_text(const SuspectList& suspects) {
   FactList facts;
   facts.add("score", tamis::to_text(suspects.score));
   facts.add("scored", fmt::format("{} of {} samples", with_commas(suspects.num_scored),
@@ -196,16 +172,31 @@ std::string to_text(const Suspects& suspects, const Labels& labels) {
   facts.add("looked at", suspects.epochs.empty()
                              ? std::string("the scores of a state")
                              : "the scores after " + counted(suspects.epochs.size(), "epoch"));
+  if (!suspects.who.true_labels.empty()) {
+    facts.add("wrong labels",
+              fmt::format("{} of these {}, {} of all", count_wrong(suspects),
+                          suspects.samples.size(), with_commas(num_wrong_labels(suspects.who))));
+  }
+  const std::vector<Column> names = name_columns(suspects.who);
+  const std::vector<std::size_t> epochs = shown_epochs(suspects.epochs.size());
   std::vector<std::vector<std::string>> rows = {{"sample"}};
-  if (!labels.empty()) rows[0].emplace_back("label");
-  rows[0].insert(rows[0].end(), {"score", "mean rank", "in the hardest tenth", "in a row"});
-  for (const Hardness& one : suspects.samples) {
+  for (const Column& column : names) rows[0].push_back(column.title);
+  rows[0].insert(rows[0].end(), {"mean rank", "in the hardest tenth", "in a row", "score"});
+  for (const std::size_t place : epochs) {
+    rows[0].push_back(fmt::format("epoch {}", suspects.epochs[place] + 1));
+  }
+  for (std::size_t k = 0; k < suspects.samples.size(); ++k) {
+    const Hardness& one = suspects.samples[k];
     std::vector<std::string> row = {fmt::format("{}", one.sample)};
-    if (!labels.empty()) row.push_back(fmt::format("{}", labels[one.sample]));
-    row.push_back(fmt::format("{:.4g}", one.score));
+    for (const Column& column : names) row.push_back(on_one_line(column.cell(one.sample)));
     row.push_back(fmt::format("{:.4f}", one.rank));
     row.push_back(fmt::format("{:.0f} %", 100.0 * one.hard_share));
     row.push_back(fmt::format("{}", one.num_hard_in_a_row));
+    row.push_back(fmt::format("{:.4g}", one.score));
+    for (const std::size_t place : epochs) {
+      const float score = suspects.curves[k][place];
+      row.push_back(std::isnan(score) ? "-" : fmt::format("{:.3g}", score));
+    }
     rows.push_back(std::move(row));
   }
   return facts.text() + "\n" + format_table(rows);
@@ -214,12 +205,12 @@ std::string to_text(const Suspects& suspects, const Labels& labels) {
 void run_suspects(const SuspectsArguments& arguments) {
   if (arguments.json && arguments.csv) throw UsageError("--json and --csv are one too many");
   if (arguments.top == 0) throw UsageError("--top must be at least 1, got 0");
-  const Suspects suspects = as_usage([&] { return find_suspects(arguments); });
-  const Labels labels(arguments.labels, suspects.num_samples);
+  SuspectList suspects = as_usage([&] { return find_suspects(arguments); });
+  suspects.who = find_names(arguments, suspects.num_samples);
   if (arguments.json) {
-    print(format_json(to_json(suspects, labels)));
+    print(format_json(to_json(suspects)));
   } else {
-    print(arguments.csv ? to_csv(suspects, labels) : to_text(suspects, labels));
+    print(arguments.csv ? to_csv(suspects) : to_text(suspects));
   }
 }
 
@@ -236,11 +227,14 @@ void add_suspects(CLI::App& program) {
       ->type_name("");
   command.add_option("--top", arguments->top, "how many (default: 100)")->type_name("K");
   command
-      .add_option("--score", arguments->score,
-                  "of a recording: NAME or NAME:option=value (default: output-gradient if outputs\n"
-                  "were watched, else sample-loss)")
+      .add_option(
+          "--score", arguments->score,
+          "of a recording: NAME or NAME:option=value (default: sample-loss if the losses of\n"
+          "all samples were recorded or no outputs were watched, else output-gradient)")
       ->type_name("NAME");
-  command.add_option("--labels", arguments->labels, "the class of every sample, as JSON")
+  command
+      .add_option("--labels", arguments->labels,
+                  "the class of every sample, as JSON (default: what the run says of its samples)")
       ->type_name("FILE");
   command.add_flag("--json", arguments->json, "print JSON, with the scores over the epochs");
   command.add_flag("--csv", arguments->csv, "print the same as comma-separated values");

@@ -21,8 +21,9 @@ std::string unfinished(const runs::RunTable& table) {
     num_runs += method.runs.size();
     for (const runs::RunData& run : method.runs) {
       if (run.is_finished()) continue;
-      names.push_back(fmt::format("{} seed {} ({} of {} epochs)", method.label, run.seed,
-                                  run.epochs.size(), run.num_epochs));
+      names.push_back(fmt::format("{} seed {} ({} of {} epoch{})", method.label, run.seed,
+                                  run.epochs.size(), run.num_epochs,
+                                  run.num_epochs == 1 ? "" : "s"));
     }
   }
   for (const std::string& name : table.missing) names.push_back(name + " (not started)");

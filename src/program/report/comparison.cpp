@@ -88,7 +88,7 @@ ReportComparison read_comparison_folder(const fs::path& folder) {
 // with its folders.
 json identity_of(const RunData& run) {
   json identity = run.config;
-  for (const char* key : {"name", "seed", "environment", "record"}) identity.erase(key);
+  for (const char* key : {"name", "seed", "environment", "record", "gallery"}) identity.erase(key);
   identity["data"].erase("data_dir");
   return identity;
 }

@@ -7,11 +7,14 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 
+#include "program/analyze/suspect_list.h"
 #include "program/report/analysis_check.h"
 #include "program/report/comparison.h"
 #include "program/report/verdict.h"
+#include "runs/gallery.h"
 
 namespace tamis::program {
 
@@ -59,6 +62,19 @@ ordered_json analysis_json(const RunData& run) {
   return analysis;
 }
 
+// The hardest samples of a recorded run; null if it has no recording, or one that cannot tell.
+ordered_json suspects_json(const RunData& run) {
+  constexpr std::size_t kShown = 24;
+  if (!Recording::exists(run.folder)) return nullptr;
+  const Recording recording(run.folder);
+  const std::optional<Spec> score = best_score(recording);
+  if (!score) return nullptr;
+  SuspectList suspects = suspects_of_recording(recording, *score, kShown);
+  const auto who = runs::read_samples(run.folder, recording.num_samples());
+  if (who) suspects.who = *who;
+  return to_json(suspects);
+}
+
 // One entry per epoch, null where nothing was scored; null if that is all of them.
 ordered_json histograms_json(const RunData& run) {
   ordered_json histograms = ordered_json::array();
@@ -76,7 +92,7 @@ ordered_json histograms_json(const RunData& run) {
   return is_scored ? histograms : ordered_json();
 }
 
-ordered_json run_json(const RunData& run, const std::string& label) {
+ordered_json run_json(const RunData& run, const std::string& label, ordered_json gallery) {
   return {{"method", label},
           {"name", run.name},
           {"folder", run.folder.lexically_normal().native()},
@@ -87,6 +103,8 @@ ordered_json run_json(const RunData& run, const std::string& label) {
           {"epochs", epochs_json(run)},
           {"score_histograms", histograms_json(run)},
           {"analysis", analysis_json(run)},
+          {"suspects", suspects_json(run)},
+          {"gallery", std::move(gallery)},
           {"config", run.config}};
 }
 
@@ -123,7 +141,14 @@ ordered_json comparison_json(const ReportComparison& comparison) {
   for (const Setting& setting : settings) all_settings.push_back(setting_json(setting));
   ordered_json all_runs = ordered_json::array();
   for (const runs::MethodRuns& method : comparison.table.methods) {
-    for (const RunData& run : method.runs) all_runs.push_back(run_json(run, method.label));
+    // One seed's pictures are as good as another's, and the page stays small.
+    bool has_gallery = false;
+    for (const RunData& run : method.runs) {
+      ordered_json gallery;
+      if (!has_gallery) gallery = runs::read_gallery(run.folder, run.num_train);
+      has_gallery = has_gallery || !gallery.is_null();
+      all_runs.push_back(run_json(run, method.label, std::move(gallery)));
+    }
   }
   const std::string& baseline = comparison.summary.baseline;
   return {{"name", comparison.name},

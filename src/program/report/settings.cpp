@@ -38,7 +38,8 @@ std::vector<std::string> groups_of(const RunTable& table) {
     for (const RunData& run : method.runs) {
       for (const auto& [key, value] : run.config.items()) {
         const bool is_known = std::count(groups.begin(), groups.end(), key) > 0;
-        if (value.is_object() && key != "record" && !is_known) groups.push_back(key);
+        const bool is_output = key == "record" || key == "gallery";
+        if (value.is_object() && !is_output && !is_known) groups.push_back(key);
       }
     }
   }

@@ -288,6 +288,10 @@ void TrainingFlags::add(CLI::App& command, bool with_seed) {
           },
           "start from these settings, see below; other flags override them")
       ->type_name("NAME");
+  constexpr std::uint64_t kPictures = 24;
+  add_optional_count(command, "--gallery", num_pictures_, kPictures,
+                     "keep pictures of the COUNT hardest, easiest and most forgotten training "
+                     "samples for\ntamis report (24 without a number, at most 100)");
   add_data(command);
   add_training(command);
   if (with_seed) {
@@ -308,6 +312,7 @@ TrainingChoice TrainingFlags::choose(const training::Preset* base) const {
   training::choose_for_processor(choice.config.training);
   for (const Change& change : kinds_) change(choice);
   for (const Change& change : changes_) change(choice);
+  choice.config.num_pictures = num_pictures_;
   as_usage([&] {
     validate(choice.config);
     return 0;

@@ -31,7 +31,9 @@ class TrainingFlags {
   // The chosen preset, or null.
   const training::Preset* preset() const { return preset_; }
   // True if any of these flags, a preset included, was given.
-  bool is_any_given() const { return preset_ != nullptr || !kinds_.empty() || !changes_.empty(); }
+  bool is_any_given() const {
+    return preset_ != nullptr || !kinds_.empty() || !changes_.empty() || num_pictures_ > 0;
+  }
 
   // After parsing. `base` is what flags change if no preset was chosen. Throws UsageError for a
   // value out of range.
@@ -56,6 +58,7 @@ class TrainingFlags {
                 const Names& names, void (*set)(training::TrainingConfig&, Kind));
 
   const training::Preset* preset_ = nullptr;
+  std::uint64_t num_pictures_ = 0;
   std::vector<Change> kinds_;  // optimiser and schedule, which set others' defaults; applied first
   std::vector<Change> changes_;  // all the rest
 };

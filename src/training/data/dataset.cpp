@@ -24,6 +24,7 @@ Dataset to_dataset(const RawImages& raw) {
   std::memcpy(data.images.data_ptr<std::uint8_t>(), raw.pixels.data(), raw.pixels.size());
   data.labels = torch::empty({extent(raw.count)}, torch::kInt64);
   std::copy(raw.labels.begin(), raw.labels.end(), data.labels.data_ptr<std::int64_t>());
+  data.files = raw.files;
   return data;
 }
 
@@ -67,6 +68,7 @@ DataSplits load_folder(const std::filesystem::path& folder) {
   for (Dataset* data : {&splits.train, &splits.test}) {
     data->name = folder.filename().string();
     data->num_classes = static_cast<std::int64_t>(classes.size());
+    data->classes = classes;
   }
   return splits;
 }
@@ -77,12 +79,28 @@ Dataset load_split(const KnownData& known, Split split, const DataOptions& optio
   Dataset data = to_dataset(raw);
   data.name = known.name;
   data.num_classes = static_cast<std::int64_t>(known.num_classes);
+  data.classes.assign(known.classes.begin(), known.classes.end());
   data.mean = known.mean;
   data.stddev = known.stddev;
   return data;
 }
 
 }  // namespace
+
+Dataset Dataset::select(const torch::Tensor& places) const {
+  Dataset part = *this;
+  part.images = images.index_select(0, places);
+  part.labels = labels.index_select(0, places);
+  part.indices = indices.defined() ? indices.index_select(0, places) : places;
+  if (true_labels.defined()) part.true_labels = true_labels.index_select(0, places);
+  if (files.empty()) return part;
+  part.files.clear();
+  const auto numbers = places.accessor<std::int64_t, 1>();
+  for (std::int64_t k = 0; k < places.size(0); ++k) {
+    part.files.push_back(files[static_cast<std::size_t>(numbers[k])]);
+  }
+  return part;
+}
 
 Dataset Dataset::first(std::size_t count) const {
   Dataset part = *this;

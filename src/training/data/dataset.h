@@ -19,12 +19,19 @@ struct Dataset {
   // Of the training pixels in [0, 1], one per channel.
   std::vector<float> mean;
   std::vector<float> stddev;
+  // Who the samples are. What is not known, or goes without saying, is empty.
+  std::vector<std::string> classes = {};  // names, by label
+  std::vector<std::string> files = {};    // one per sample, relative to the data set's folder
+  torch::Tensor indices = {};      // int64 [N], in the whole data set; undefined: this is the whole
+  torch::Tensor true_labels = {};  // int64 [N]; undefined unless labels were made wrong on purpose
 
   std::size_t size() const { return static_cast<std::size_t>(images.size(0)); }
   std::int64_t channels() const { return images.size(1); }
   std::int64_t height() const { return images.size(2); }
   std::int64_t width() const { return images.size(3); }
 
+  // The samples at these places, int64, in this order.
+  Dataset select(const torch::Tensor& places) const;
   // The first `count` samples, or all if there are not as many. Shares the memory.
   Dataset first(std::size_t count) const;
 };

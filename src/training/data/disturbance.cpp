@@ -40,11 +40,7 @@ Dataset make_long_tailed(const Dataset& data, double imbalance, std::uint64_t se
   for (std::size_t i = 0; i < kept.size(); ++i) {
     if (kept.test(i)) indices.push_back(static_cast<std::int64_t>(i));
   }
-  const torch::Tensor chosen = torch::tensor(indices, torch::kInt64);
-  Dataset part = data;
-  part.images = data.images.index_select(0, chosen);
-  part.labels = data.labels.index_select(0, chosen);
-  return part;
+  return data.select(torch::tensor(indices, torch::kInt64));
 }
 
 // As crawled data are: some images are there again and again.
@@ -78,6 +74,7 @@ Dataset add_label_noise(const Dataset& data, double share, std::uint64_t seed) {
   RandomStream random(seed, 0, Purpose::label_noise);
   const Bitmap wrong = detail::choose(data.size(), detail::floor_share(share, data.size()), random);
   Dataset noisy = data;
+  noisy.true_labels = data.labels;
   noisy.labels = data.labels.clone();
   auto labels = noisy.labels.accessor<std::int64_t, 1>();
   for (std::size_t i = 0; i < data.size(); ++i) {

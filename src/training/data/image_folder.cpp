@@ -71,6 +71,7 @@ RawImages read_image_folder(const fs::path& folder, const std::vector<std::strin
     for (const fs::path& path : png_files(folder / classes[label])) {
       append(images, path);
       images.labels.push_back(static_cast<std::uint8_t>(label));
+      images.files.push_back((folder.filename() / classes[label] / path.filename()).native());
     }
   }
   if (images.count == 0) {

@@ -30,6 +30,7 @@ struct KnownData {
   std::string_view name;
   std::string_view title;
   std::size_t num_classes = 0;
+  std::vector<std::string_view> classes = {};  // names, by label; empty where numbers do as well
   KnownSplit train;
   KnownSplit test;
   // Of the training pixels in [0, 1], one per channel.

@@ -23,6 +23,17 @@ struct Reader {
   ~Reader() { png_image_free(&image); }
 };
 
+// Size and kind of an image that is to be written.
+void describe(const PngImage& image, const char* who, png_image& header) {
+  detail::require(image.channels == 1 || image.channels == 3, who, "channels", "1 or 3",
+                  image.channels);
+  detail::require(image.pixels.size() == image.height * image.width * image.channels, who, "pixels",
+                  "height * width * channels bytes", image.pixels.size());
+  header.width = static_cast<png_uint_32>(image.width);
+  header.height = static_cast<png_uint_32>(image.height);
+  header.format = image.channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+}
+
 }  // namespace
 
 PngImage read_png(const std::filesystem::path& path) {
@@ -54,15 +65,26 @@ PngImage read_png(const std::filesystem::path& path) {
   return result;
 }
 
-void write_png(const std::filesystem::path& path, const PngImage& image) {
-  detail::require(image.channels == 1 || image.channels == 3, "write_png", "channels", "1 or 3",
-                  image.channels);
-  detail::require(image.pixels.size() == image.height * image.width * image.channels, "write_png",
-                  "pixels", "height * width * channels bytes", image.pixels.size());
+std::vector<std::byte> encode_png(const PngImage& image) {
   Reader writer;
-  writer.image.width = static_cast<png_uint_32>(image.width);
-  writer.image.height = static_cast<png_uint_32>(image.height);
-  writer.image.format = image.channels == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  describe(image, "encode_png", writer.image);
+  const auto write = [&](void* memory, png_alloc_size_t& size) {
+    if (png_image_write_to_memory(&writer.image, memory, &size, 0, image.pixels.data(), 0,
+                                  nullptr) == 0) {
+      throw std::runtime_error(detail::concat("cannot make PNG: ", writer.image.message));
+    }
+  };
+  png_alloc_size_t size = 0;
+  write(nullptr, size);
+  std::vector<std::byte> bytes(size);
+  write(bytes.data(), size);
+  bytes.resize(size);
+  return bytes;
+}
+
+void write_png(const std::filesystem::path& path, const PngImage& image) {
+  Reader writer;
+  describe(image, "write_png", writer.image);
   if (png_image_write_to_file(&writer.image, path.c_str(), 0, image.pixels.data(), 0, nullptr) ==
       0) {
     throw std::runtime_error(

@@ -20,6 +20,9 @@ struct PngImage {
 // std::runtime_error if the file cannot be read or is damaged.
 PngImage read_png(const std::filesystem::path& path);
 
+// The bytes of a PNG file: 8-bit grey or colour. Throws std::runtime_error.
+std::vector<std::byte> encode_png(const PngImage& image);
+
 // Writes 8-bit grey or colour. Throws std::runtime_error.
 void write_png(const std::filesystem::path& path, const PngImage& image);
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace tamis::training {
@@ -15,6 +16,7 @@ struct RawImages {
   std::size_t width = 0;
   std::vector<std::uint8_t> pixels = {};  // [count, channels, height, width]
   std::vector<std::uint8_t> labels = {};  // [count]
+  std::vector<std::string> files = {};    // [count] where every image has its own, else empty
 
   std::size_t pixels_per_image() const { return channels * height * width; }
 };

@@ -34,6 +34,7 @@ struct FileNames {
   std::uint64_t number = 0;  // of the checkpoint, counted from the start of the run
   std::string model;
   std::string pruner;
+  std::string history;
 };
 
 // Removes the files of other checkpoints, whole or half-written.
@@ -41,7 +42,10 @@ void remove_others(const fs::path& folder, const FileNames& names) {
   std::vector<fs::path> others;
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
-    if (entry.is_directory() || name == names.model || name == names.pruner) continue;
+    if (entry.is_directory() || name == names.model || name == names.pruner ||
+        name == names.history) {
+      continue;
+    }
     if (runs::is_checkpoint_part(name) || runs::is_unfinished_run_file(name)) {
       others.push_back(entry.path());
     }
@@ -50,7 +54,7 @@ void remove_others(const fs::path& folder, const FileNames& names) {
 }
 
 // Names that the present checkpoint does not use.
-FileNames new_names(const fs::path& folder, bool is_final) {
+FileNames new_names(const fs::path& folder, bool is_final, bool has_history) {
   std::uint64_t number = 1;
   if (fs::exists(folder / runs::kCheckpointFile)) {
     const Json index = read_index(folder).json;
@@ -58,11 +62,12 @@ FileNames new_names(const fs::path& folder, bool is_final) {
   }
   const std::string suffix = is_final ? "" : concat("-", number);
   return {number, concat("checkpoint", suffix, ".safetensors"),
-          concat("pruner", suffix, ".safetensors")};
+          concat("pruner", suffix, ".safetensors"),
+          has_history ? concat("history", suffix, ".safetensors") : ""};
 }
 
 Json to_json(const CheckpointState& state, const FileNames& names) {
-  return {
+  Json json = {
       {"format", kCheckpointFormat.name},
       {"format_version", kCheckpointFormat.newest},
       {"number", names.number},
@@ -72,6 +77,8 @@ Json to_json(const CheckpointState& state, const FileNames& names) {
       {"epochs_done", state.epochs_done},
       {"running", to_json(state.running)},
       {"last_metrics", state.last_metrics ? runs::to_json(*state.last_metrics) : Json(nullptr)}};
+  if (!names.history.empty()) json["history"] = names.history;
+  return json;
 }
 
 // The file that the index names: one of the folder's own, wherever the index comes from.
@@ -103,6 +110,10 @@ CheckpointState restore(const fs::path& folder, const CheckpointParts& parts) {
     state.last_metrics =
         runs::epoch_from_json(*last, runs::classification_metrics(), index.source());
   }
+  state.has_history = parts.history != nullptr && index.find("history") != nullptr;
+  if (state.has_history) {
+    parts.history->load(part_of(folder, index, "history"), state.step, state.epochs_done);
+  }
   parts.pruner.load(pruner);
   detail::together(parts.communicator,
                    [&] { load_weights(model, state.step, parts.model, parts.optimizer); });
@@ -118,8 +129,9 @@ void save_checkpoint(const fs::path& folder, const CheckpointParts& parts,
   FileNames names;
   detail::together(communicator, [&] {
     if (!writes) return;
-    names = new_names(folder, is_final);
+    names = new_names(folder, is_final, parts.history != nullptr);
     save_weights(folder / names.model, state.step, parts.model, parts.optimizer);
+    if (parts.history != nullptr) parts.history->save(folder / names.history, state.step);
   });
   parts.pruner.save(folder / names.pruner);
   detail::together(communicator, [&] {

@@ -12,6 +12,7 @@
 #include "tamis/communicator.h"
 #include "tamis/pruner.h"
 #include "training/trainer/running_epoch.h"
+#include "training/trainer/sample_history.h"
 
 namespace tamis::training {
 
@@ -20,7 +21,8 @@ struct CheckpointParts {
   torch::nn::Module& model;
   torch::optim::Optimizer& optimizer;
   Pruner& pruner;
-  Communicator& communicator;  // of the processes of the run
+  Communicator& communicator;        // of the processes of the run
+  SampleHistory* history = nullptr;  // of a run with a gallery
 };
 
 // Where the run stands.
@@ -30,13 +32,14 @@ struct CheckpointState {
   RunningEpoch running = {};      // of the epoch after these
   // Metrics of epoch epochs_done - 1: the checkpoint is written before metrics.jsonl is.
   std::optional<runs::EpochMetrics> last_metrics = std::nullopt;
+  bool has_history = false;  // of a loaded one: the history was in it
 };
 
-// Replaces the checkpoint in `folder`. Model and optimiser go to one new file and the pruner to
-// another; then checkpoint.json, which names both, replaces the old one in one move, and the old
-// files go. So at every moment there is one complete checkpoint: the old or the new one. A final
-// checkpoint has the names checkpoint.safetensors and pruner.safetensors. With several
-// processes all call it and rank 0 writes. Throws std::runtime_error.
+// Replaces the checkpoint in `folder`. Model and optimiser go to one new file, the pruner to
+// another, the history to a third; then checkpoint.json, which names them, replaces the old one in
+// one move, and the old files go. So at every moment there is one complete checkpoint: the old or
+// the new one. A final checkpoint has the names checkpoint.safetensors and pruner.safetensors. With
+// several processes all call it and rank 0 writes. Throws std::runtime_error.
 void save_checkpoint(const std::filesystem::path& folder, const CheckpointParts& parts,
                      const CheckpointState& state, bool is_final);
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "base/check.h"
+#include "runs/gallery.h"
 #include "runs/run.h"
 #include "runs/spec_json.h"
 
@@ -89,6 +90,11 @@ ModelConfig model_from_json(const Json& json) {
   return {.name = json.at("name").get<std::string>(), .width = json.at("width").get<double>()};
 }
 
+// 0 if it has no gallery.
+std::uint64_t pictures_from_json(const Json& json) {
+  return json.contains("gallery") ? json.at("gallery").at("pictures").get<std::uint64_t>() : 0;
+}
+
 // Whatever is wrong with the JSON, the message says in which file.
 template <typename Read>
 auto reading(const std::string& source, Read read) {
@@ -142,6 +148,8 @@ void validate(const RunConfig& config) {
           "in (0, 1]", config.data.imbalance);
   require(config.data.copies >= 0.0 && config.data.copies < 1.0, "data", "copies", "in [0, 1)",
           config.data.copies);
+  require(config.num_pictures <= runs::kMostPictures, "gallery", "pictures",
+          concat("at most ", runs::kMostPictures), config.num_pictures);
   require(config.model.width > 0.0 && config.model.width <= 16.0, "model", "width", "in (0, 16]",
           config.model.width);
 }
@@ -185,6 +193,7 @@ Json to_json(const RunConfig& config, const RunFacts& facts) {
                {"training", training},
                {"environment", facts.environment}};
   if (config.num_recorded > 0) json["record"] = {{"samples", config.num_recorded}};
+  if (config.num_pictures > 0) json["gallery"] = {{"pictures", config.num_pictures}};
   return json;
 }
 
@@ -193,7 +202,8 @@ Json shared_to_json(const RunConfig& config) {
   training.erase("seed");
   return {{"data", data_to_json(config.data)},
           {"model", {{"name", config.model.name}, {"width", config.model.width}}},
-          {"training", training}};
+          {"training", training},
+          {"gallery", {{"pictures", config.num_pictures}}}};
 }
 
 Json former_settings() {
@@ -205,7 +215,8 @@ Json former_settings() {
       {"training",
        {{"precision", name_of(training.precision, kPrecisionNames)},
         {"channels_last", training.channels_last},
-        {"test_flip", training.test_flip}}}};
+        {"test_flip", training.test_flip}}},
+      {"gallery", {{"pictures", 0}}}};
 }
 
 Method method_from_json(const Json& json, const std::string& name, const std::string& source) {
@@ -238,6 +249,7 @@ RunConfig config_from_json(const Json& json, const std::string& source) {
     if (json.contains("record")) {
       config.num_recorded = json.at("record").at("samples").get<std::uint64_t>();
     }
+    config.num_pictures = pictures_from_json(json);
     validate(config);
     return config;
   });
@@ -250,7 +262,8 @@ RunConfig shared_from_json(const Json& json, const std::string& source) {
     RunConfig config{.data = data_from_json(json.at("data")),
                      .model = model_from_json(json.at("model")),
                      .training = training_from_json(training),
-                     .method = {}};
+                     .method = {},
+                     .num_pictures = pictures_from_json(json)};
     validate(config);
     return config;
   });

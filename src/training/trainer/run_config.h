@@ -80,6 +80,8 @@ struct RunConfig {
   std::uint64_t full_epochs = 0;
   // Samples whose per-sample losses are recorded, see Recorder; 0: no recording.
   std::uint64_t num_recorded = 0;
+  // Pictures of the hardest, the easiest and the most forgotten samples, of each; 0: no gallery.
+  std::uint64_t num_pictures = 0;
 
   friend bool operator==(const RunConfig&, const RunConfig&) = default;
 };

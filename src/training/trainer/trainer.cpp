@@ -18,6 +18,7 @@
 #include "training/trainer/batches.h"
 #include "training/trainer/budget.h"
 #include "training/trainer/checkpoint.h"
+#include "training/trainer/gallery_maker.h"
 #include "training/trainer/optimizer.h"
 #include "training/trainer/static_scores.h"
 #include "training/trainer/step_loss.h"
@@ -72,6 +73,15 @@ std::size_t share_of_batch(const RunConfig& config, const Team& team) {
   return config.training.batch_size / team.size();
 }
 
+std::optional<SampleHistory> make_history(const RunConfig& config, const Dataset& data,
+                                          const Team& team) {
+  if (config.num_pictures == 0) return std::nullopt;
+  // A rank sees its own batches only.
+  detail::require(team.is_alone(), "train", "number of processes", "1 for a run with a gallery",
+                  team.size());
+  return SampleHistory(data.size(), config.training.epochs);
+}
+
 std::vector<float> weights_of(const EpochPlan& plan, std::size_t begin, std::size_t count) {
   std::vector<float> weights(count);
   for (std::size_t k = 0; k < count; ++k) weights[k] = plan.weight(begin + k);
@@ -85,10 +95,7 @@ Dataset spread(const Dataset& data, std::uint64_t count) {
   for (std::uint64_t k = 0; k < count; ++k) {
     indices.data_ptr<std::int64_t>()[k] = static_cast<std::int64_t>(k * data.size() / count);
   }
-  Dataset part = data;
-  part.images = data.images.index_select(0, indices);
-  part.labels = data.labels.index_select(0, indices);
-  return part;
+  return data.select(indices);
 }
 
 // 0, 1, ... up to `count` or `limit`, whichever is less.
@@ -98,13 +105,9 @@ std::vector<SampleIndex> count_up(std::uint64_t count, std::uint64_t limit) {
   return indices;
 }
 
-// The epochs after which the losses of all recorded samples are measured: the last, and up to nine
-// others at even distances, so that it costs little however long the run is.
-bool measures_true_losses(std::uint64_t epoch, std::uint64_t num_epochs) {
-  constexpr std::uint64_t kMeasurements = 10;
-  const std::uint64_t count = std::min(kMeasurements, num_epochs);
-  return (epoch + 1) * count / num_epochs > epoch * count / num_epochs;
-}
+// After how many epochs the losses of all recorded samples are measured: few, so that it costs
+// little however long the run is.
+constexpr std::uint64_t kMeasurements = 10;
 
 }  // namespace
 
@@ -143,10 +146,12 @@ Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Tea
       batch_size_(share_of_batch(config_, team_)),
       uses_scores_(make_policy(config_.method.policy)->uses_scores() && !is_static(config_.method)),
       uses_sample_losses_(uses_scores_ && takes_sample_losses(pruner_.scorer().needs())),
-      uses_gradients_(uses_scores_ && pruner_.scorer().needs() == LossKind::output_gradients) {
+      uses_gradients_(uses_scores_ && pruner_.scorer().needs() == LossKind::output_gradients),
+      history_(make_history(config_, data_->train, team_)) {
   torch::set_num_threads(static_cast<int>(config_.training.threads));
   check_same_settings(config_, team_);
   start_or_restore();
+  if (config_.num_recorded > 0 || config_.num_pictures > 0) write_samples();
   if (config_.num_recorded > 0) start_recording();
   if (is_static(config_.method)) {
     detail::require(team_.is_alone(), "train", "number of processes", "1 for a static method",
@@ -188,8 +193,9 @@ void Trainer::restore() {
                                     " test samples, but the data now have ", data_->train.size(),
                                     " and ", data_->test.size()));
   }
-  const auto state =
-      load_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_, *team_.communicator()});
+  const auto state = load_checkpoint(
+      folder_.path(),
+      {*model_, *optimizer_, pruner_, *team_.communicator(), history_ ? &*history_ : nullptr});
   if (!state) return;
   metrics_ = run.epochs;
   // The checkpoint may be one epoch ahead of metrics.jsonl, if the program died between the two.
@@ -203,8 +209,19 @@ void Trainer::restore() {
                                     metrics_.size(), " epochs, but the checkpoint has ",
                                     state->epochs_done));
   }
+  if (history_ && !state->has_history && epoch() < config_.training.epochs) {
+    throw std::runtime_error(concat((folder_ / runs::kCheckpointFile).native(),
+                                    ": names no history, which the gallery of this run needs"));
+  }
   running_ = state->running;
   step_ = state->step;
+}
+
+// For those who look at single samples later, without the data.
+void Trainer::write_samples() {
+  detail::together(*team_.communicator(), [&] {
+    if (team_.is_first()) runs::write_samples(folder_.path(), list_samples(data_->train));
+  });
 }
 
 void Trainer::start_recording() {
@@ -296,9 +313,9 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
     outputs.bind(count, uses_gradients_ ? weights_of(plan, begin, count) : std::vector<float>());
   }
   loss.objective.backward();
+  const torch::Tensor is_right = logits.detach().argmax(1).eq(batch.target).contiguous();
   StepSums sums{.loss = loss.mean_loss,
-                .correct = static_cast<std::uint64_t>(
-                    logits.detach().argmax(1).eq(batch.target).sum().item<std::int64_t>()),
+                .correct = static_cast<std::uint64_t>(is_right.sum().item<std::int64_t>()),
                 .samples = count,
                 .stops = wants_stop_};
   team_.average(*model_, sums);
@@ -311,6 +328,9 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   stops_ = sums.stops;
   optimizer_->step();
   observe(begin, count, loss, outputs);
+  if (history_) {
+    history_->visit(samples, loss.sample_losses(), {is_right.const_data_ptr<bool>(), count});
+  }
   pruner_.set_position(begin + count);
 
   ++step_;
@@ -359,6 +379,7 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
   if (!test) return false;
   const double test_seconds = watch.seconds();
   if (!record_true_losses(stop)) return false;
+  if (history_) history_->end_epoch(epoch());
   const Stopwatch exchange;
   const ProcessorWatch exchange_processor;
   pruner_.exchange();
@@ -382,7 +403,14 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
       .scores = uses_scores_ ? runs::make_histogram(pruner_.scores()) : std::nullopt};
   metrics_.push_back(std::move(metrics));
   running_ = {};
-  save(epoch() == config_.training.epochs);
+  const bool is_last = epoch() == config_.training.epochs;
+  // Before the last checkpoint, which no longer has the history.
+  if (is_last && history_) {
+    runs::write_gallery(folder_.path(),
+                        make_gallery(*history_, data_->train, *model_,
+                                     static_cast<std::size_t>(config_.num_pictures)));
+  }
+  save(is_last);
   detail::together(*team_.communicator(), [&] {
     if (team_.is_first()) folder_.write_metrics(metrics_);
   });
@@ -392,7 +420,9 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
 
 bool Trainer::record_true_losses(const StopRequest& stop) {
   Recorder* const recorder = pruner_.recorder();
-  if (recorder == nullptr || !measures_true_losses(epoch(), config_.training.epochs)) return true;
+  if (recorder == nullptr || !is_chosen_epoch(epoch(), config_.training.epochs, kMeasurements)) {
+    return true;
+  }
   const auto losses = evaluate_samples(*model_, data_->train, recorder->samples(),
                                        config_.training.label_smoothing, stop);
   if (losses) recorder->record_true_losses(epoch(), *losses);
@@ -402,8 +432,10 @@ bool Trainer::record_true_losses(const StopRequest& stop) {
 void Trainer::save(bool is_final) {
   CheckpointState state{.step = step_, .epochs_done = metrics_.size(), .running = running_};
   if (!metrics_.empty()) state.last_metrics = metrics_.back();
-  save_checkpoint(folder_.path(), {*model_, *optimizer_, pruner_, *team_.communicator()}, state,
-                  is_final);
+  save_checkpoint(folder_.path(),
+                  {*model_, *optimizer_, pruner_, *team_.communicator(),
+                   history_ && !is_final ? &*history_ : nullptr},
+                  state, is_final);
 }
 
 }  // namespace tamis::training

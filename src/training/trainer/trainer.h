@@ -14,6 +14,7 @@
 #include "tamis/pruner.h"
 #include "training/trainer/evaluation.h"
 #include "training/trainer/run_config.h"
+#include "training/trainer/sample_history.h"
 #include "training/trainer/team.h"
 #include "training/trainer/training_observer.h"
 
@@ -82,6 +83,7 @@ class Trainer {
   bool watches_outputs() const { return uses_gradients_ || config_.num_recorded > 0; }
   bool should_stop(const StopRequest& stop);
   bool finish_epoch(TrainingObserver& observer, const StopRequest& stop);
+  void write_samples();
   void start_recording();
   bool record_true_losses(const StopRequest& stop);
   void start_or_restore();
@@ -96,10 +98,11 @@ class Trainer {
   std::shared_ptr<Model> model_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   Pruner pruner_;
-  std::size_t batch_size_;   // of each process
-  bool uses_scores_;         // false: the policy never looks at them, or they are given
-  bool uses_sample_losses_;  // true: the score is made from one loss per sample
-  bool uses_gradients_;      // true: from the gradients of the outputs
+  std::size_t batch_size_;                // of each process
+  bool uses_scores_;                      // false: the policy never looks at them, or they are given
+  bool uses_sample_losses_;               // true: the score is made from one loss per sample
+  bool uses_gradients_;                   // true: from the gradients of the outputs
+  std::optional<SampleHistory> history_;  // of a run with a gallery
   std::vector<EpochMetrics> metrics_;
   RunningEpoch running_;
   std::uint64_t step_ = 0;

@@ -31,9 +31,9 @@ class SuspectsCommand : public ::testing::Test {
                    .score = Spec{"batch-loss"},
                    .seed = 4});
   }
-  void record(bool is_watched) {
+  void record(bool is_watched, std::size_t num_recorded = 100) {
     Pruner pruner = make_pruner();
-    pruner.record(folder_ / "run/record", {.num_recorded = 100});
+    pruner.record(folder_ / "run/record", {.num_recorded = num_recorded});
     simulate_with_losses(pruner, 6, kBatch, is_watched);
     pruner.save(folder_ / "run/pruner.safetensors");
   }
@@ -71,6 +71,50 @@ TEST_F(SuspectsCommand, TakesPerSampleLossesWhereNothingWasWatched) {
   EXPECT_EQ(run_json({"suspects", folder(), "--score", "batch-loss:alpha=0.5",
                       "--json"})["score"]["options"]["alpha"],
             0.5);
+}
+
+// The losses themselves are better than what the gradients tell of them.
+TEST_F(SuspectsCommand, TakesPerSampleLossesWhereAllWereRecorded) {
+  record(true, kSamples);
+  const json out = run_json({"suspects", folder(), "--json"});
+  EXPECT_EQ(out["score"]["name"], "sample-loss");
+  EXPECT_EQ(out["num_scored"], kSamples);
+}
+
+// What a run says of its samples: the class, the file, the index, and which labels are wrong.
+TEST_F(SuspectsCommand, SaysWhoTheSamplesAre) {
+  record(true);
+  json samples = {{"format", "tamis-samples"}, {"format_version", 1}};
+  for (std::size_t i = 0; i < kSamples; ++i) {
+    samples["labels"].push_back(i % 2);
+    samples["true_labels"].push_back(0);
+    samples["indices"].push_back(10 * i);
+  }
+  samples["classes"] = {"cat, \"black\"", "d\no\x1b[31mg"};
+  folder_.write_json("run/samples.json", samples);
+  // A folder without config.json is a recording, not a run.
+  EXPECT_FALSE(run_json({"suspects", folder(), "--json"})["suspects"][0].contains("label"));
+  folder_.write("run/config.json", "{}");
+  for (const std::string& source :
+       {folder(), folder_.at("run/record"), folder_.at("run/pruner.safetensors")}) {
+    const json out = run_json({"suspects", source, "--top", "40", "--json"});
+    EXPECT_EQ(out["wrong_labels"]["in_all"], kSamples / 2);
+    std::size_t num_wrong = 0;
+    for (const json& one : out["suspects"]) {
+      const auto sample = one["sample"].get<std::size_t>();
+      EXPECT_EQ(one["index"], 10 * sample);
+      EXPECT_EQ(one["class"], sample % 2 == 0 ? "cat, \"black\"" : "d\no\x1b[31mg");
+      num_wrong += sample % 2;
+    }
+    EXPECT_EQ(out["wrong_labels"]["here"], num_wrong);
+  }
+  const Outcome csv = run({"suspects", folder(), "--top", "40", "--csv"});
+  EXPECT_THAT(csv.out, AllOf(StartsWith("sample,index,label,true_label,score,"),
+                             HasSubstr(",\"cat, \"\"black\"\"\",")));
+  const Outcome table = run({"suspects", folder(), "--top", "40"});
+  EXPECT_THAT(table.out, AllOf(HasSubstr("of these 40, 160 of all"), HasSubstr("epoch 1"),
+                               HasSubstr("epoch 6"), HasSubstr("d o\\u001b[31mg")));
+  EXPECT_EQ(std::count(table.out.begin(), table.out.end(), '\n'), 4 + 1 + 1 + 40);
 }
 
 TEST_F(SuspectsCommand, RanksTheScoresOfAState) {

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 
 import {
-  axisDuration,
   duration,
   escapeHtml,
   fixed,
@@ -13,6 +12,7 @@ import {
   settingValue,
   short,
   significant,
+  timeUnit,
 } from '../../../report/src/format';
 import type {Metric} from '../../../report/src/model';
 
@@ -53,10 +53,15 @@ test('times have the unit that fits', () => {
   assert.equal(duration(119.6), '2\u202fmin 0\u202fs');
   assert.equal(duration(3725), '1\u202fh 2\u202fmin');
   assert.equal(duration(null), '\u2013');
-  assert.equal(axisDuration(60)(60), '60\u202fs');
-  assert.equal(axisDuration(5400)(5400), '90\u202fmin');
-  // One unit, also for what is short.
-  assert.equal(axisDuration(5400)(210), '3.5\u202fmin');
+});
+
+test('all times of an axis have one unit', () => {
+  assert.equal(timeUnit(60).tick(60), '60\u202fs');
+  const minutes = timeUnit(400);
+  assert.deepEqual(
+      [0, 150, 300].map((seconds) => minutes.tick(seconds / minutes.seconds)),
+      ['0\u202fmin', '2.5\u202fmin', '5\u202fmin']);
+  assert.equal(timeUnit(36000).tick(10), '10\u202fh');
 });
 
 test('numbers on axes are short and have no trailing zeros', () => {

@@ -193,5 +193,17 @@ TEST(TeamProgram, SaysInOneLineThatARankIsMissing) {
   }
 }
 
+// A rank sees its own batches only.
+TEST(TeamProgram, RefusesAGallery) {
+  const ScratchFolder scratch;
+  const std::string output = (scratch / "output").string();
+  std::vector<std::string> arguments = train(scratch / "run");
+  arguments.emplace_back("--gallery");
+  ProcessTeam team(2, arguments, output);
+  for (std::size_t r = 0; r < 2; ++r) EXPECT_NE(team.wait(r, kPatience), 0);
+  EXPECT_THAT(text_of(output + "0"),
+              HasSubstr("number of processes must be 1 for a run with a gallery, got 2"));
+}
+
 }  // namespace
 }  // namespace tamis::training
