@@ -1,5 +1,4 @@
 #include "runs/gallery.h"
-#include "runs/seal.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 #include <string>
 
 #include "runs/base64.h"
+#include "runs/seal.h"
 #include "support/scratch_folder.h"
 
 namespace tamis::runs {
