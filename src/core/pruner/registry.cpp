@@ -28,7 +28,7 @@ constexpr OptionInfo kPruneRatio{"prune_ratio", 0.3, kShare,
 constexpr OptionInfo score_epochs(double epochs) {
   return {"score_epochs",
           epochs,
-          {"a whole number of at least 1", is_whole<1.0, 1e9>},
+          {"a whole number of at least 1", is_whole<1, 1'000'000'000>},
           "epochs on all samples before the subset is chosen"};
 }
 
