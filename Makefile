@@ -44,7 +44,7 @@ configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(SETTINGS) $
 
 .PHONY: help setup build run test test-frameworks frameworks-matrix test-recipes recipes-ready tasks check test-sanitizers test-torch \
   test-installs test-arm sdist fuzz chaos \
-  data study bench bench-compare format clean
+  data study study-worth bench bench-compare format clean
 
 help:
 	@echo "make run     build what the main job needs, train on real data, show what pruning saved"
@@ -56,6 +56,7 @@ help:
 	@echo "make data    fetch CIFAR-10 and MNIST into data/"
 	@echo "make tasks   the paper's tasks behind docs/tasks.md (hours, resumable; TASKS=\"vae detection\" for some)"
 	@echo "make study   the comparisons behind the tables (up to 2 hours, resumable)"
+	@echo "make study-worth PARTS=little   converged trainings at equal budgets (days for all parts, resumable; docs/worth.md)"
 	@echo "make bench   measure speed against floors and peers (BENCH=\"--help\" for options)"
 	@echo "make bench-compare BASE=commit   speed of the core against another commit, measured in turn"
 	@echo "make test-torch TORCH=2.15.0   the Python and adapter tests on another torch (up to 6 GB of disk)"
@@ -109,9 +110,14 @@ recipes-ready:
 	@VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks recipes
 	@scripts/fetch_data.sh --recipes
 
+# In two halves beside each other: the detectors, and everything else.
+test-recipes: export OMP_NUM_THREADS = 1
+test-recipes: export PYTHONDONTWRITEBYTECODE = 1
+test-recipes: export PYTHONPATH = $(CURDIR)/tests/recipes:$(CURDIR)/tests/frameworks
+test-recipes: PYTEST = $(CURDIR)/.venv-frameworks/bin/python -m pytest -q -p no:cacheprovider
 test-recipes:
-	cd tests/recipes && OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(CURDIR)/tests/recipes:$(CURDIR)/tests/frameworks \
-	  $(CURDIR)/.venv-frameworks/bin/python -m pytest -q -p no:cacheprovider .
+	cd tests/recipes && { $(PYTEST) test_yolo.py & detectors=$$!; $(PYTEST) --ignore=test_yolo.py . ; others=$$?; \
+	  wait $$detectors && exit $$others; }
 
 tasks: build
 	$(VENV_PYTHON) scripts/tasks.py $(BUILD)/bin/tamis $(TASKS)
@@ -169,6 +175,10 @@ study: build data
 	@scripts/venv.sh study
 	scripts/study.sh $(BUILD)/bin/tamis runs/study
 	$(VENV_PYTHON) scripts/render_study.py --collect runs/study --plots
+
+study-worth: build data
+	$(VENV_PYTHON) scripts/study_worth.py $(BUILD)/bin/tamis $(if $(PARTS),--parts $(PARTS))
+	$(VENV_PYTHON) scripts/render_worth.py
 
 bench: setup
 	@scripts/setup.sh $(BENCH_PACKAGES)

@@ -4,7 +4,8 @@
 Counters of the processor are missing on most virtual machines, and times depend on the neighbours; these numbers do not.
 The caches are simulated: 32 KiB at the first level, 512 KiB at the second, 8 ways, 64 bytes a line.
 
-  benchmarks/counts.py --base <commit>    also those of another commit, which is built for it
+  benchmarks/counts.py --base <commit>    also those of another commit, which is built for it; --save keeps them in
+                                          benchmarks/results, from where they come into docs/performance.md
 """
 
 import argparse
@@ -17,7 +18,12 @@ import tempfile
 
 import compare
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "python"))
+
+import results  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULT = ROOT / "benchmarks" / "results" / "counts.json"
 CACHES = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=524288,8,64"]
 OBSERVE = "tamis::Pruner::observe(unsigned long, unsigned long, double)"
 PLAN = "tamis::Pruner::start_epoch(unsigned long)"
@@ -46,14 +52,14 @@ def count_one(program, benchmark, function, num_calls, folder):
 
 
 def count(program, base=None):
-    """{operation: {"here": counts, "base": those of the commit}}, and the commit."""
+    """A result: {operation: {"here": counts, "base": those of the commit}}, and the commit."""
     programs = {"here": program}
     if base is not None:
         programs["base"], _ = compare.build_base(base)
     with tempfile.TemporaryDirectory() as folder:
         counted = {operation: {which: count_one(path, *task, folder) for which, path in programs.items()}
                    for operation, task in OPERATIONS.items()}
-    return {"base": base, "operations": counted}
+    return {**results.header(), "base": base, "operations": counted}
 
 
 def table(counts):
@@ -68,15 +74,19 @@ def table(counts):
     for operation, counted in counts["operations"].items():
         cells = [f"{counted[which][kind]:,}" for kind in kinds for which in names]
         lines.append(f"| {operation} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    return "\n".join(lines + ["", f"Counted by callgrind with simulated caches of 32 and 512 KiB: {results.line(counts)}"])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--base", help="commit to compare with")
     parser.add_argument("--build", default="build", help="build folder of the working tree")
+    parser.add_argument("--save", action="store_true", help="keep the result")
     args = parser.parse_args()
-    print(table(count(ROOT / args.build / "bin" / "core_bench", args.base)))
+    counted = count(ROOT / args.build / "bin" / "core_bench", args.base)
+    print(table(counted))
+    if args.save:
+        results.write(RESULT, counted)
 
 
 if __name__ == "__main__":

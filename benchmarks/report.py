@@ -5,7 +5,6 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent / "python"))
 
-import counts  # noqa: E402
 import overhead  # noqa: E402
 import results  # noqa: E402
 import watching  # noqa: E402
@@ -222,8 +221,6 @@ def table(result):
         lines += ["A whole run in memory, one core, one measurement each:", "", memory_table(result["memory"]), ""]
     if result.get("parts"):
         lines += ["Where the time of a plan goes:", "", parts_table(result["parts"]), ""]
-    if result.get("counts"):
-        lines += ["Counted by callgrind, with simulated caches of 32 and 512 KiB:", "", counts.table(result["counts"]), ""]
     if result.get("package"):
         lines += ["", "The Python package on top of the core:", "", overhead.table(result["package"]), ""]
     if result.get("watching"):

@@ -7,7 +7,7 @@ result, because times differ from machine to machine and from hour to hour.
   make bench                                   N up to 10,000,000, about six minutes
   make bench BENCH="--max-samples 1000000"     a table in about a minute
   make bench BENCH="--max-samples 100000000 --billion --save"   the whole table, and keep it in benchmarks/results
-  make bench BENCH="--only parts counts --save"   some sections; --save puts them into today's result of the same commit
+  make bench BENCH="--only parts memory --save"   some sections; --save puts them into today's result of the same commit
 
 A machine that others use is waited for, and what they disturbed is measured again; a result that was disturbed
 nevertheless says so and is not kept. Ratios more than 10 % worse than those of the newest kept result are shown in red.
@@ -25,7 +25,6 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-import counts  # noqa: E402
 import measure  # noqa: E402
 import quiet  # noqa: E402
 import report  # noqa: E402
@@ -34,7 +33,7 @@ import report  # noqa: E402
 # One process each: updates are the most sensitive, and files go on being written after their benchmark.
 PARTS = ["^(update|random_writes)/", "-^(update|random_writes|floor_write|save|load|threads)/", "^(floor_write|save|load)/",
          "^threads/"]
-SECTIONS = ["core", "parts", "peers", "package", "memory", "counts"]
+SECTIONS = ["core", "parts", "peers", "package", "memory"]
 
 
 def run_core(args, scores_path, folder, max_samples):
@@ -149,7 +148,6 @@ def main():
     parser.add_argument("--core", type=int, default=0, help="the core to run on")
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, metavar="SECTION",
                         help="what to measure: " + ", ".join(SECTIONS) + " (default: all)")
-    parser.add_argument("--base", help="commit whose instructions are counted as well")
     parser.add_argument("--save", action="store_true", help="keep the result in benchmarks/results")
     parser.add_argument("--render", metavar="RESULT", help="only print the table of a saved result")
     args = parser.parse_args()
@@ -185,9 +183,6 @@ def main():
         if "memory" in args.only:
             print("measuring memory ...", flush=True)
             result["memory"] = run_memory(args, folder, sizes + ([10**9] if args.billion else []))
-    if "counts" in args.only:
-        print("counting instructions ...", flush=True)
-        result["counts"] = counts.count(ROOT / args.build / "bin" / "core_bench", args.base)
     result["others_used_cores"] = round(others, 2)
     result["measured"] = measured
     path = ROOT / "benchmarks" / "results" / f"core-{result['date'][:10]}.json"

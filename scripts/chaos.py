@@ -5,8 +5,11 @@ chaos.py TAMIS [--rounds 300] [--seed 0] [--processes 1 2] [--keep FOLDER]
 
 For each number of processes one run is made without a kill. Then runs with the same settings are killed with SIGKILL, one process
 or all, wherever they are; each is resumed, and killed again, until it is finished. Its scores, weights, optimiser state, metrics
-and recording must be those of the run that was left alone; times may differ. Every fourth kill is a full disk instead: files must
-not grow beyond a size, which fails a write in the middle. Exit code 1 if anything was lost.
+and recording must be those of the run that was left alone; times may differ.
+
+Besides the kills that are counted, disks fill up: files must not grow beyond a size, which fails a write in the middle, or, where
+this process may mount one, the run is on a file system that is too small for it. Then every process must say so in one line and
+leave no temporary file. Exit code 1 if anything was lost.
 """
 
 import argparse
@@ -50,9 +53,15 @@ def write_images(folder):
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """Nobody listens there. Not one that the system hands out by itself (from 32768 on): others might get it meanwhile."""
+    while True:
+        port = random.randrange(12_000, 32_000)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 class Training:
@@ -122,12 +131,72 @@ def difference(whole, other):
     return next((key for key in whole if whole[key] != other.get(key)), None)
 
 
+def temporaries(folder):
+    return {path.name for path in folder.rglob("*.tmp-*")}
+
+
+def size_of(folder):
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+class FullDisk:
+    """Trainings without enough space, which must fail decently."""
+
+    def __init__(self, folder, generator):
+        self.mounted, self.generator = folder / "small", generator
+        self.mounted.mkdir()
+        self.can_mount = self.mount(1 << 20)
+        if self.can_mount:
+            self.unmount()
+
+    def mount(self, size):
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tamis-chaos", str(self.mounted)]
+        return os.geteuid() == 0 and subprocess.run(command, capture_output=True).returncode == 0
+
+    def unmount(self):
+        subprocess.run(["umount", str(self.mounted)], check=True)
+
+    def hit(self, training, out, whole):
+        """True if the training failed, and its faults, if it did so in a wrong way. `whole` is a run with enough space."""
+        if self.can_mount and self.generator.random() < 0.5:
+            return self.hit_small_file_system(training, out, size_of(whole))
+        size = self.generator.choice([path.stat().st_size for path in whole.rglob("*.*")])
+        return self.hit_file_size(training, out, self.generator.randrange(size))
+
+    def hit_file_size(self, training, out, size):
+        before = temporaries(out)
+        ranks = training.start(out, file_size=size)
+        return self.judge([end(rank) for rank in ranks], temporaries(out) - before)
+
+    def hit_small_file_system(self, training, out, size):
+        used = size_of(out) if out.exists() else 0
+        if not self.mount(used + self.generator.randrange(4096, size)):
+            sys.exit("chaos: cannot mount any more")
+        try:
+            small = self.mounted / "run"
+            if out.exists():
+                shutil.copytree(out, small)
+            before = temporaries(small)
+            verdict = self.judge([end(rank) for rank in training.start(small)], temporaries(small) - before)
+            shutil.rmtree(out, ignore_errors=True)
+            if small.exists():
+                shutil.copytree(small, out)
+            return verdict
+        finally:
+            self.unmount()
+
+    def judge(self, answers, left):
+        failed = [message for code, message in answers if code != 0]
+        faults = [message for message in failed if "\n" in message or not message.startswith("tamis: ")]
+        if any(code not in (0, 1) for code, _ in answers):
+            faults.append(f"exit codes {[code for code, _ in answers]}")
+        if failed and not any("File too large" in message or "No space left" in message for message in failed):
+            faults.append(f"nobody named the cause: {failed}")
+        return bool(failed), faults + [f"left behind: {name}" for name in sorted(left)]
+
+
 def disturb(training, out, seconds, generator, kind):
-    """Starts the training and hits it; True if it was still running then."""
-    if kind == "disk":
-        ranks = training.start(out, file_size=generator.randrange(1000, 60_000))
-        codes = [end(rank)[0] for rank in ranks]
-        return any(code != 0 for code in codes)
+    """Starts the training and kills processes; True if one was still running then."""
     ranks = training.start(out)
     time.sleep(generator.uniform(0, seconds))
     running = [rank for rank in ranks if rank.poll() is None]
@@ -150,8 +219,19 @@ def main():
     args = parser.parse_args()
 
     generator = random.Random(args.seed)
-    counts = dict.fromkeys(["one", "all", "disk"], 0)
+    counts = {(kind, processes): 0 for kind in ("one", "all", "disk") for processes in args.processes}
     finished = lost = 0
+
+    def num_kills():
+        return sum(count for (kind, _), count in counts.items() if kind != "disk")
+
+    def lose(what):
+        nonlocal lost
+        lost += 1
+        print(f"chaos: run {finished + 1} with {processes} processes: {what}", flush=True)
+        if args.keep:
+            shutil.copytree(out, args.keep / f"lost-{lost}", dirs_exist_ok=True)
+
     with tempfile.TemporaryDirectory(prefix="tamis-chaos-") as name:
         folder = pathlib.Path(name)
         write_images(folder / "data")
@@ -164,33 +244,34 @@ def main():
                 sys.exit(f"chaos: the undisturbed run failed: {error}")
             wholes[processes] = (facts_of(folder / f"whole-{processes}"), time.monotonic() - start)
 
-        while sum(counts.values()) < args.rounds:
+        full_disk = FullDisk(folder, generator)
+        out = folder / "run"
+        while num_kills() < args.rounds:
             processes = generator.choice(args.processes)
             whole, seconds = wholes[processes]
             training = trainings[processes]
-            out = folder / "run"
             # Hit again and again, so that also a run that was resumed is resumed.
             for _ in range(generator.randrange(1, 6)):
-                if sum(counts.values()) >= args.rounds:
-                    break
                 kind = generator.choice(["one", "all", "all", "disk"])
-                if disturb(training, out, 1.1 * seconds, generator, kind):
-                    counts[kind] += 1
-            error = training.finish(out)
-            finished += 1
-            wrong = error or difference(whole, facts_of(out))
+                hit = False
+                if kind == "disk":
+                    hit, faults = full_disk.hit(training, out, folder / f"whole-{processes}")
+                    for fault in faults:
+                        lose(fault)
+                elif num_kills() < args.rounds:
+                    hit = disturb(training, out, 1.1 * seconds, generator, kind)
+                counts[kind, processes] += hit
+            wrong = training.finish(out) or difference(whole, facts_of(out))
             if wrong:
-                lost += 1
-                print(f"chaos: run {finished} with {processes} processes: {wrong}", flush=True)
-                if args.keep:
-                    shutil.copytree(out, args.keep / f"lost-{finished}")
+                lose(wrong)
+            finished += 1
             shutil.rmtree(out)
             if finished % 10 == 0:
-                print(f"{sum(counts.values())} kills, {finished} runs finished, {lost} lost", flush=True)
-    print(
-        f"{counts['one'] + counts['all']} kills ({counts['one']} of one process of a team), {counts['disk']} full disks, "
-        f"{finished} runs finished, {lost} lost"
-    )
+                print(f"{num_kills()} kills, {finished} runs finished, {lost} lost", flush=True)
+    for processes in args.processes:
+        one, all_, disk = (counts[kind, processes] for kind in ("one", "all", "disk"))
+        print(f"{processes} process(es): {one + all_} kills ({one} of one process), {disk} full disks")
+    print(f"{num_kills()} kills in all, {finished} runs finished, {lost} lost")
     sys.exit(1 if lost else 0)
 
 

@@ -15,7 +15,7 @@ format() { git ls-files -z '*.cpp' '*.h' | xargs -0 clang-format --dry-run --Wer
 python() { ruff check --quiet . && mypy; }
 tables() {
   local stale=0
-  for page in readme study analysis tasks; do python3 "scripts/render_$page.py" --check || stale=1; done
+  for page in readme study analysis tasks worth; do python3 "scripts/render_$page.py" --check || stale=1; done
   python3 tests/benchmarks/report_test.py --quiet || stale=1
   return $stale
 }

@@ -72,12 +72,17 @@ digest() {
   [ ! -d "$1" ] || (cd "$1" && find . -type f | LC_ALL=C sort | tr '\n' '\0' | xargs -0 sha256sum | sha256sum | cut -d ' ' -f 1)
 }
 
+download() {
+  (cd "$scratch" && apt-get -o APT::Sandbox::User=root download -qq "$1" >/dev/null </dev/null)
+}
+
 unpack_deb() {
   command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null ||
     fail "$1 is a Debian package: unpack its version $2 by hand, see recipes/README.md"
   mkdir -p "$data"
   scratch=$(mktemp -d "$data/.fetch-XXXXXX")
-  (cd "$scratch" && apt-get -o APT::Sandbox::User=root download -qq "$1=$2" >/dev/null) || fail "apt-get could not download $1=$2"
+  download "$1=$2" 2>/dev/null || { apt-get update -qq && download "$1=$2"; } ||
+    fail "apt-get could not download $1=$2, which Debian 12 has; run apt-get update, or unpack it by hand, see recipes/README.md"
   dpkg-deb -x "$scratch/$1"_*.deb "$scratch"
 }
 

@@ -13,9 +13,10 @@ failed=0 total=0
 for name in "$@"; do
   mkdir -p "$build/corpus/$name"
   log=$build/findings/$name.log
-  # -timeout: one input must not take 10 seconds; -rss_limit_mb: a small file must not take 1 GB.
+  # -timeout: one input must not take 10 seconds; -rss_limit_mb: a small file must not take 1 GB;
+  # -close_fd_mask: what the program under test prints is not kept.
   if "$build/bin/fuzz_$name" -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=512 \
-      -print_final_stats=1 -artifact_prefix="$build/findings/$name-" "$build/corpus/$name" "$corpora/$name" >"$log" 2>&1; then
+      -print_final_stats=1 -close_fd_mask=3 -artifact_prefix="$build/findings/$name-" "$build/corpus/$name" "$corpora/$name" >"$log" 2>&1; then
     result="no finding"
   else
     result="FINDING, see $log" failed=1

@@ -13,6 +13,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "benchmarks" / "python")]
 
+import counts  # noqa: E402
 import detection  # noqa: E402
 import pages  # noqa: E402
 import render_study  # noqa: E402
@@ -37,6 +38,14 @@ def performance(short):
     table = report.short_table(result) if short else report.table(result)
     command = '`make bench BENCH="--max-samples 100000000 --billion --save"`'
     return f"{table}\n\nMade by {command}, [{path.name}](/benchmarks/results/{path.name})."
+
+
+def counted():
+    if not counts.RESULT.exists():
+        return None
+    result = json.loads(counts.RESULT.read_text())
+    base = f" --base {result['base']}" if result["base"] else ""
+    return f"{counts.table(result)} Made by `benchmarks/counts.py{base} --save`."
 
 
 def study():
@@ -108,6 +117,7 @@ PARTS = [
     ("README.md", "tasks", tasks),
     ("README.md", "performance", lambda: performance(short=True)),
     ("docs/performance.md", "performance", lambda: performance(short=False)),
+    ("docs/performance.md", "counts", counted),
     ("docs/watching_outputs.md", "fidelity", lambda: measured("fidelity", fidelity_table)),
     ("docs/watching_outputs.md", "detection", lambda: measured("detection", detection.table)),
     ("docs/watching_outputs.md", "suspects", lambda: measured("suspects", suspects.table)),

@@ -30,20 +30,23 @@ PROCESSES = (
 def collect(folder, results):
     """Copies compare.json, summary.json, the environment and the accuracy curves of every comparison in folder."""
     for summary in sorted(folder.glob("*/summary.json")):
-        comparison = summary.parent
-        compare = json.loads((comparison / "compare.json").read_text())
-        runs = sorted(comparison.glob("*/config.json"))
-        config = json.loads(runs[0].read_text())
-        result = {
-            "command": "make study",
-            "compare": compare,
-            "summary": json.loads(summary.read_text()),
-            "environment": config["environment"],
-            "num_train": config["data"]["num_train"],
-            "parameters": config["model"]["parameters"],
-            "curves": {method: curve(comparison, method, compare["seeds"]) for method in compare["methods"]},
-        }
-        pages.keep(results / f"study-{comparison.name}.json", result)
+        collect_one(summary.parent, results / f"study-{summary.parent.name}.json", "make study")
+
+
+def collect_one(comparison, path, command):
+    """One finished comparison as a result file."""
+    compare = json.loads((comparison / "compare.json").read_text())
+    config = json.loads(sorted(comparison.glob("*/config.json"))[0].read_text())
+    result = {
+        "command": command,
+        "compare": compare,
+        "summary": json.loads((comparison / "summary.json").read_text()),
+        "environment": config["environment"],
+        "num_train": config["data"]["num_train"],
+        "parameters": config["model"]["parameters"],
+        "curves": {method: curve(comparison, method, compare["seeds"]) for method in compare["methods"]},
+    }
+    pages.keep(path, result)
 
 
 def curve(comparison, method, seeds):

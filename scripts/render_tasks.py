@@ -128,11 +128,21 @@ def pictures(task):
     return [line for name, text in found for line in ("", f"![{text}](tasks/{name})", "", f"*{text[0].upper()}{text[1:]}.*")]
 
 
+def overview(results):
+    """What is measured, and the paper's rows."""
+    rows = [
+        [task.title, task.ours, task.theirs, *(paper(task, method) for method in ("full", "bls-infobatch", "bls-seta"))]
+        + ["below" if task.key in results else "not measured yet"]
+        for task in task_list.TASKS
+    ]
+    return pages.table(["task", "our data", "paper's data", "paper: full", "BLS-InfoBatch", "BLS-SeTa", "ours"], rows)
+
+
 def page(results):
     lines = [HEAD]
-    missing = [task for task in task_list.TASKS if task.key not in results]
-    if missing:
-        lines += ["Not measured yet (the recipes run and are tested): " + "; ".join(task.title for task in missing) + ".", ""]
+    lines += [overview(results), ""]
+    if len(results) < len(task_list.TASKS):
+        lines += ["*Not measured yet*: the recipe runs and is tested, but its methods have not been compared over three seeds.", ""]
     for task in task_list.TASKS:
         result = results.get(task.key)
         shown = pictures(task)

@@ -4,7 +4,7 @@
 A share of the labels of Fashion-MNIST is replaced by another class, at random. A small CNN is trained on all samples, nothing
 is pruned, and the samples are ranked, the most suspicious first, by
 
-- output-gradient, last visit: what handler.suspects(k) gives;
+- output-gradient, last visit: what handler.suspects(k) gives, with the power 1 and with 2;
 - output-gradient, all epochs: mean rank over the epochs, what `tamis suspects` makes of a recorded run;
 - true loss, last visit: needs one loss per sample;
 - batch-loss (BLS): needs the mean loss alone;
@@ -78,9 +78,10 @@ def rank_by_training(args, images, labels):
     import numpy as np
     import tamis
 
-    made = {}
-    for name in ("output-gradient", "sample-loss", "batch-loss"):
-        made[name] = tamis.prune(fidelity.Indexed(len(labels)), "none", epochs=args.epochs, score=name)
+    data = fidelity.Indexed(len(labels))
+    made = {name: tamis.prune(data, "none", epochs=args.epochs, score=name)
+            for name in ("output-gradient", "sample-loss", "batch-loss")}
+    made["power 2"] = tamis.prune(data, "none", epochs=args.epochs, score="output-gradient", power=2.0)
     rank_sum = np.zeros(len(labels))
 
     def observe():
@@ -92,6 +93,7 @@ def rank_by_training(args, images, labels):
     assert set(hardest) == set(np.argsort(-scores["output-gradient"], kind="stable")[:FIRST])
     return {
         "output-gradient, last visit": scores["output-gradient"],
+        "output-gradient, power 2, last visit": scores["power 2"],
         "output-gradient, all epochs": rank_sum,
         "true loss, last visit": scores["sample-loss"],
         "batch-loss": scores["batch-loss"],

@@ -37,6 +37,8 @@ struct ScorerInfo {
   std::vector<OptionInfo> options;
   // Takes a value for every option that keeps its rule; make_scorer sees to it.
   std::unique_ptr<Scorer> (*make)(std::size_t num_samples, const OptionMap& options);
+  // True for scores that are measured before the training and do not follow from its losses.
+  bool is_given = false;
 };
 
 struct PolicyInfo {

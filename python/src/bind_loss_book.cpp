@@ -56,7 +56,7 @@ double mean_weight_of(const Book& book, const BatchIds& ids) {
 
 // A batch of an epoch that is over is scored, but is none of the running pass.
 template <typename Loss>
-void observe(Book& book, const BatchIds& ids, const Loss& loss) {
+void observe_ids(Book& book, const BatchIds& ids, const Loss& loss) {
   if (book.past_weights(ids) == nullptr) {
     book.LossBook::update(ids.indices(), loss);
   } else {
@@ -69,10 +69,10 @@ nb::object update_samples(Book& book, nb::handle samples, nb::handle loss) {
   const Indices given(samples);
   const BatchIds ids(given.span());
   if (losses.is_mean()) {
-    observe(book, ids, losses.mean());
+    observe_ids(book, ids, losses.mean());
     return nb::float_(mean_weight_of(book, ids));
   }
-  observe(book, ids, losses.values());
+  observe_ids(book, ids, losses.values());
   return weights_of(book, ids);
 }
 

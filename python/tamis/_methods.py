@@ -46,6 +46,11 @@ def prune(
     if name not in known:
         raise ValueError(f"prune: method must be one of {', '.join(known)}, got {method!r}")
     policy = known[name]["policy"]
+    if policy == "subset" and score is None:
+        raise ValueError(
+            f"prune: method must be one that scores while it trains, got {name!r}, which is static: score with tamis.scoring and "
+            "train on a torch.utils.data.Subset, or use tamis train"
+        )
     chosen_score = known[name]["score"] if score is None else score
     policy_options, score_options = _split_options(policy, chosen_score, method_options)
     return Handler(

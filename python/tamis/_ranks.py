@@ -130,13 +130,11 @@ class Ranks:
         store: Any = None
         place = b""
         if self.rank == 0:
-            host = os.environ.get("MASTER_ADDR", socket.gethostname())
-            port = _free_port()
-            store = _open_store(host, port, True, limit)
-            place = f"{host} {port}".encode()
+            host, store = _serve_store(os.environ.get("MASTER_ADDR", socket.gethostname()), limit)
+            place = f"{host} {store.port}".encode()
         host, number = self.gather(place)[0].decode().split()
         if store is None:
-            store = _open_store(host, int(number), False, limit)
+            store = _open_store(host, int(number), limit)
         return store
 
 
@@ -183,12 +181,18 @@ def _operation(name: str) -> Any:
     return _OPERATIONS[name]
 
 
-def _open_store(host: str, port: int, is_master: bool, limit: timedelta) -> Any:
+def _open_store(host: str, port: int, limit: timedelta, serves: bool = False, **more: Any) -> Any:
     make: Any = dist.TCPStore  # type: ignore[attr-defined]
-    return make(host, port, None, is_master, limit, wait_for_workers=False)
+    return make(host, port, None, serves, limit, wait_for_workers=False, **more)
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("", 0))
-        return int(listener.getsockname()[1])
+def _serve_store(host: str, limit: timedelta) -> tuple[str, Any]:
+    """A store at a free port of this machine, and the address of the machine."""
+    if host != "localhost" and not host.startswith("127."):
+        return host, _open_store(host, 0, limit, serves=True)
+    # torch's own socket would listen at all addresses, also for ranks that are all here.
+    host = host.replace("localhost", "127.0.0.1")
+    with socket.create_server((host, 0)) as listener:
+        port = int(listener.getsockname()[1])
+        store = _open_store(host, port, limit, serves=True, master_listen_fd=listener.detach())
+        return host, store

@@ -2,12 +2,15 @@
 
 import multiprocessing
 import os
+import pathlib
+import random
 import re
 import signal
 import socket
 import subprocess
 import sys
 import time
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -21,9 +24,15 @@ SIZE = 103
 
 
 def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    # Not one that the system hands out by itself (from 32768 on): others might get it meanwhile.
+    while True:
+        port = random.randrange(12_000, 32_000)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def be_rank(rank, size, port, task, arguments, results):
@@ -314,7 +323,31 @@ def test_every_other_rank_names_one_that_is_lost(fate):
         assert error is None, error
         message, seconds = result
         assert f"rank {rank}: rank 1 of 3 has died, hangs or did not take part" in message
-        assert seconds < 7.5
+        assert seconds < 10  # the limit is 6, but the machine may be busy
+
+
+def addresses_that_listen(port):
+    """As the kernel writes them: "0100007F" is 127.0.0.1."""
+    addresses = []
+    for table in ("tcp", "tcp6"):
+        for line in pathlib.Path("/proc/net", table).read_text().splitlines()[1:]:
+            _, local, _, state, *_ = line.split()
+            address, number = local.split(":")
+            if state == "0A" and int(number, 16) == port:
+                addresses.append(address)
+    return addresses
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_ranks_of_one_machine_meet_where_nobody_else_can_reach_them(host):
+    from tamis import _ranks
+
+    address, store = _ranks._serve_store(host, timedelta(seconds=30))
+    assert address == "127.0.0.1"
+    assert addresses_that_listen(store.port) == ["0100007F"]
+    store.set("key", "value")
+    other = _ranks._open_store(address, store.port, timedelta(seconds=30))
+    assert other.get("key") == b"value"
 
 
 def ask_for_length(rank, layout):

@@ -20,7 +20,10 @@ def train_step(handler, values):
         handler.update(values if handler.needs == "sample-losses" else values.mean())
 
 
-@pytest.mark.parametrize("method", tamis.methods())
+STATIC = [name for name, info in tamis.methods().items() if info["policy"] == "subset"]
+
+
+@pytest.mark.parametrize("method", [name for name in tamis.methods() if name not in STATIC])
 def test_every_method_trains(method):
     handler = tamis.prune(IndexDataset(64), method, epochs=3)
     for _ in range(3):
@@ -29,6 +32,12 @@ def test_every_method_trains(method):
     assert not np.isnan(handler.scores).all()
     assert handler.num_missed_updates == 0
     assert handler.progress == 1.0
+
+
+@pytest.mark.parametrize("method", STATIC)
+def test_static_methods_are_refused_with_the_way_to_use_them(method):
+    with pytest.raises(ValueError, match="tamis.scoring"):
+        tamis.prune(IndexDataset(64), method, epochs=3)
 
 
 @pytest.mark.parametrize("score", tamis.scores())

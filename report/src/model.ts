@@ -26,6 +26,8 @@ export interface Comparison {
   // Label of the method that the others are compared with.
   baseline: string|null;
   confidence: number;
+  // A value of the headline, whose time of arrival is compared.
+  reach: number|null;
   time_saved_of: 'processor_seconds'|'train_seconds';
   verdict: string[];
   cautions: string[];
@@ -56,6 +58,11 @@ export interface Row {
   // Which pruning cannot do: the machine was busy.
   more_saved_than_pruned: boolean;
   prune_overhead: number|null;
+  // Only where they apply.
+  score_seconds_mean?: number;
+  num_disturbed?: number;
+  equal_budget?: {baseline: string, difference: Difference}[];
+  reach?: {num_reached: number, seconds: number|null, share_of_baseline: number|null};
 }
 
 export interface Difference {

@@ -20,6 +20,8 @@ void add_simulate(CLI::App& program);
 void add_analyze(CLI::App& program);
 // Lists the samples that are hard most often and most lastingly.
 void add_suspects(CLI::App& program);
+// Says what to prune with.
+void add_advise(CLI::App& program);
 // Trains a model (needs LibTorch).
 void add_train(CLI::App& program);
 // Trains with several methods and seeds; without LibTorch, by another program only.

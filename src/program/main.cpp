@@ -53,6 +53,7 @@ void add_commands(CLI::App& program) {
   tamis::program::add_simulate(program);
   tamis::program::add_analyze(program);
   tamis::program::add_suspects(program);
+  tamis::program::add_advise(program);
 #ifdef TAMIS_LIBTORCH
   for (const auto& command : kTrainingCommands) {
     add_message(program, command,

@@ -18,8 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kCompareFormat = "tamis-compare";
-constexpr std::uint64_t kCompareFormatVersion = 1;
+// Version 1 need not have a checksum.
+constexpr SealedFormat kCompareFormat = {
+    .name = "tamis-compare",
+    .newest = 2,
+    .first_sealed = 2,
+    .cure = "whoever changed it removes the member \"crc32c\" and sets format_version to 1"};
 
 std::string folder_name(const std::string& method, std::uint64_t seed) {
   return fmt::format("{}-seed{}", method, seed);
@@ -32,9 +36,15 @@ Json to_json(const ComparisonPlan& plan) {
     names.push_back(method.name);
     if (!method.settings.is_null()) pruning[method.name] = method.settings;
   }
-  return {{"format", kCompareFormat},   {"format_version", kCompareFormatVersion}, {"methods", names},
-          {"seeds", plan.seeds}, {"baseline", plan.baseline},        {"config", plan.shared},
-          {"pruning", pruning}};
+  Json json = {{"format", kCompareFormat.name},
+               {"format_version", kCompareFormat.newest},
+               {"methods", names},
+               {"seeds", plan.seeds},
+               {"baseline", plan.baseline},
+               {"config", plan.shared},
+               {"pruning", pruning}};
+  if (plan.reach) json["reach"] = *plan.reach;
+  return json;
 }
 
 // "training.epochs 16, now 8" for the first setting that differs; empty if none does.
@@ -83,6 +93,7 @@ ComparisonPlan merge(const fs::path& path, ComparisonPlan plan, const Comparison
     }
   }
   plan.baseline = added.baseline;
+  if (added.reach) plan.reach = added.reach;
   return plan;
 }
 
@@ -152,10 +163,10 @@ void validate(const ComparisonPlan& plan) {
 
 ComparisonPlan read_plan(const fs::path& folder) {
   const std::string source = (folder / kCompareFile).native();
-  const Json document = read_sealed_json(source);
-  require_format(document, kCompareFormat, kCompareFormatVersion, source);
+  const Json document = read_sealed_json(source, kCompareFormat).json;
   const Fields fields(document, source);
   ComparisonPlan plan{.baseline = fields.text("baseline")};
+  if (fields.find("reach") != nullptr) plan.reach = fields.finite("reach");
   if (fields.find("config") != nullptr) plan.shared = fields.object("config").json();
   const Json pruning =
       fields.find("pruning") != nullptr ? fields.object("pruning").json() : Json::object();
@@ -192,8 +203,15 @@ RunData PlannedRun::read() const {
 
 bool PlannedRun::is_finished() const { return is_run(folder) && read().is_finished(); }
 
+bool Attempts::discards(const PlannedRun& run) {
+  if (num_left_ == 0 || !summarize_run(run.read()).is_disturbed()) return false;
+  --num_left_;
+  remove_run(run.folder);
+  return true;
+}
+
 RunTable read_runs(const fs::path& folder, const ComparisonPlan& plan) {
-  RunTable table{.baseline = plan.baseline, .methods = {}, .missing = {}};
+  RunTable table{.baseline = plan.baseline, .methods = {}, .missing = {}, .reach = plan.reach};
   for (const PlannedMethod& method : plan.methods) {
     MethodRuns& row = table.methods.emplace_back(MethodRuns{.label = method.name, .runs = {}});
     for (const std::uint64_t seed : plan.seeds) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ struct ComparisonPlan {
   std::vector<PlannedMethod> methods = {};
   std::vector<std::uint64_t> seeds = {};
   std::string baseline = {};  // name of one of the methods
+  // Value of the headline whose time of arrival is compared.
+  std::optional<double> reach = std::nullopt;
 };
 
 // Throws std::invalid_argument if there is no method or no seed, if one is there twice, if a name
@@ -58,6 +61,18 @@ struct PlannedRun {
   RunData read() const;
   // True if the folder holds the whole run.
   bool is_finished() const;
+};
+
+// Runs that got too little of the processor, and whether they are made again.
+class Attempts {
+ public:
+  explicit Attempts(bool repeats_disturbed) : num_left_(repeats_disturbed ? 2 : 0) {}
+
+  // True if the run is finished, was disturbed, and may be made once more: its files are then gone.
+  bool discards(const PlannedRun& run);
+
+ private:
+  int num_left_;
 };
 
 // A folder with compare.json, one run folder METHOD-seedS per pair, and summary.json at the end.

@@ -97,6 +97,8 @@ Json to_json(const EpochMetrics& metrics) {
                {"values", metrics.values}};
   if (metrics.processor_seconds) json["processor_seconds"] = *metrics.processor_seconds;
   if (metrics.learning_rate) json["learning_rate"] = *metrics.learning_rate;
+  if (metrics.score_seconds > 0.0) json["score_seconds"] = metrics.score_seconds;
+  if (metrics.processor_share) json["processor_share"] = *metrics.processor_share;
   if (metrics.scores) {
     json["score_histogram"] = {{"low", metrics.scores->low},
                                {"high", metrics.scores->high},
@@ -126,6 +128,19 @@ EpochMetrics epoch_from_json(const Json& json, const std::vector<Metric>& metric
            epoch.prune_seconds);
   }
   if (fields.find("test_seconds") != nullptr) epoch.test_seconds = fields.amount("test_seconds");
+  if (fields.find("score_seconds") != nullptr) {
+    epoch.score_seconds = fields.amount("score_seconds");
+  }
+  if (epoch.score_seconds > epoch.train_seconds) {
+    refuse(source, "score_seconds", fmt::format("at most train_seconds ({})", epoch.train_seconds),
+           epoch.score_seconds);
+  }
+  if (fields.find("processor_share") != nullptr) {
+    epoch.processor_share = fields.amount("processor_share");
+    if (*epoch.processor_share > 1.0) {
+      refuse(source, "processor_share", "in [0, 1]", *epoch.processor_share);
+    }
+  }
   if (fields.find("processor_seconds") != nullptr) {
     epoch.processor_seconds = fields.amount("processor_seconds");
   }

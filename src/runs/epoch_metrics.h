@@ -37,6 +37,11 @@ struct EpochMetrics {
   double train_seconds = 0.0;
   double prune_seconds = 0.0;  // part of train_seconds
   double test_seconds = 0.0;
+  // Part of train_seconds: what a static method spent on its scores before the first epoch.
+  double score_seconds = 0.0;
+  // Of the processor time that the process could have used while it trained, the share that it got,
+  // in [0, 1]; empty if it is not known.
+  std::optional<double> processor_share = std::nullopt;
   // Of all threads, while the clock counted train_seconds. Other programs on the machine hardly
   // change it.
   std::optional<double> processor_seconds = std::nullopt;

@@ -18,8 +18,12 @@ namespace tamis::runs {
 
 namespace {
 
-constexpr const char* kGalleryFormat = "tamis-gallery";
-constexpr std::uint64_t kGalleryFormatVersion = 1;
+// Other programs may leave the checksum out.
+constexpr SealedFormat kGalleryFormat = {
+    .name = "tamis-gallery",
+    .newest = 1,
+    .first_sealed = 2,
+    .cure = "whoever changed it removes the member \"crc32c\""};
 constexpr std::array<const char*, 3> kGroups = {"hardest", "easiest", "forgotten"};
 constexpr std::size_t kLongestText = 1000;
 constexpr std::size_t kMostEpochs = 1000;
@@ -175,8 +179,8 @@ Json to_json(const GallerySample& sample) {
 void write_gallery(const std::filesystem::path& folder, const Gallery& gallery) {
   Json samples = Json::array();
   for (const GallerySample& sample : gallery.samples) samples.push_back(to_json(sample));
-  write_sealed_json(folder / kGalleryFile, {{"format", kGalleryFormat},
-                                            {"format_version", kGalleryFormatVersion},
+  write_sealed_json(folder / kGalleryFile, {{"format", kGalleryFormat.name},
+                                            {"format_version", kGalleryFormat.newest},
                                             {"score", gallery.score},
                                             {"epochs", gallery.epochs},
                                             {"num_never_learned", gallery.num_never_learned},
@@ -192,8 +196,7 @@ Json read_gallery(const std::filesystem::path& folder, std::uint64_t num_samples
   const std::filesystem::path path = folder / kGalleryFile;
   if (!std::filesystem::exists(path)) return nullptr;
   const std::string& source = path.native();
-  Json gallery = read_sealed_json(path);
-  require_format(gallery, kGalleryFormat, kGalleryFormatVersion, source);
+  Json gallery = read_sealed_json(path, kGalleryFormat).json;
   const Fields fields(gallery, source);
   check_text(fields, "score");
   for (const char* key : {"num_never_learned", "num_never_forgotten"}) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <string_view>
@@ -14,6 +15,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr SealedFormat kSettingsFormat = {
+    .name = kRunFormat,
+    .newest = kRunVersion,
+    .first_sealed = 3,
+    .cure =
+        "whoever changed it removes the member \"crc32c\" from config.json and from every line "
+        "of metrics.jsonl, and sets format_version to 2"};
+
 // Version 1: the method is a name, its parts are in "pruning", seed and epochs in "training", and
 // the metrics go without saying.
 Json upgrade(const Json& old, const std::string& source) {
@@ -21,7 +30,6 @@ Json upgrade(const Json& old, const std::string& source) {
   const Fields training = fields.object("training");
   Json config = old;
   config["format"] = kRunFormat;
-  config["format_version"] = kRunVersion;
   config["method"] = {{"name", fields.text("method")}};
   if (const Json* const pruning = fields.find("pruning")) {
     config["method"].update(*pruning);
@@ -39,12 +47,11 @@ Json upgrade(const Json& old, const std::string& source) {
   return config;
 }
 
-// Lines that are complete.
-std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run) {
+// Lines that are complete. All have a checksum or none, so that damage of its name shows.
+std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run, bool is_sealed) {
   std::vector<EpochMetrics> epochs;
   if (!fs::exists(path)) return epochs;  // Not one epoch is done yet.
   const std::string text = read_text(path.native());
-  const bool has_checksums = is_sealed(text);
   std::size_t begin = 0;
   for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
     const std::string source = fmt::format("{}: line {}", path.native(), epochs.size() + 1);
@@ -52,16 +59,15 @@ std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run) 
       throw std::runtime_error(
           fmt::format("{}: epochs of config.json is {}, got one more", source, run.num_epochs));
     }
-    const std::string line = text.substr(begin, end - begin);
-    if (is_sealed(line) != has_checksums) {
-      throw std::runtime_error(
-          fmt::format("{}: has no checksum, but another line has: it is damaged, or was changed by "
-                      "hand; whoever "
-                      "changed it removes the member \"crc32c\" from every line",
-                      source));
+    const SealedText line =
+        parse_sealed_json(text.substr(begin, end - begin), source, kSettingsFormat.cure);
+    if (is_sealed && !line.is_sealed) refuse_without_seal(source, kSettingsFormat.cure);
+    if (!is_sealed && line.is_sealed && !epochs.empty()) {
+      refuse_without_seal(fmt::format("{}: line {}", path.native(), epochs.size()),
+                          kSettingsFormat.cure);
     }
-    const EpochMetrics epoch =
-        epoch_from_json(parse_sealed_json(line, source), run.metrics, source);
+    is_sealed = line.is_sealed;
+    const EpochMetrics epoch = epoch_from_json(line.json, run.metrics, source);
     if (epoch.epoch != epochs.size()) {
       refuse(source, "epoch", fmt::format("{}, the one after the line before", epochs.size()),
              epoch.epoch);
@@ -82,20 +88,25 @@ std::vector<EpochMetrics> read_epochs(const fs::path& path, const RunData& run) 
   return epochs;
 }
 
+// In the form of the newest version, with the version that it had.
+SealedDocument read_settings(const fs::path& folder) {
+  const fs::path path = folder / kConfigFile;
+  SealedDocument settings = read_sealed_json(path, kSettingsFormat);
+  if (settings.version == 1) settings.json = upgrade(settings.json, path.native());
+  settings.json["format_version"] = kRunVersion;
+  return settings;
+}
+
 }  // namespace
 
 bool is_run(const fs::path& folder) { return fs::is_regular_file(folder / kConfigFile); }
 
-Json read_config(const fs::path& folder) {
-  const std::string source = (folder / kConfigFile).native();
-  Json config = read_sealed_json(source);
-  return require_format(config, kRunFormat, kRunVersion, source) == 1 ? upgrade(config, source)
-                                                                      : config;
-}
+Json read_config(const fs::path& folder) { return read_settings(folder).json; }
 
 RunData read_run(const fs::path& folder) {
   const std::string source = (folder / kConfigFile).native();
-  RunData run{.folder = folder, .config = read_config(folder), .name = {}, .method = {}};
+  SealedDocument settings = read_settings(folder);
+  RunData run{.folder = folder, .config = std::move(settings.json), .name = {}, .method = {}};
   const Fields fields(run.config, source);
   run.method = fields.object("method").text("name");
   run.name = fields.find("name") != nullptr ? fields.text("name") : run.method;
@@ -104,25 +115,42 @@ RunData read_run(const fs::path& folder) {
   run.num_train = data.whole("num_train", 1);
   if (fields.find("model") != nullptr) fields.object("model").text("name");
   run.num_epochs = fields.whole("epochs", 1);
+  run.num_full_epochs = run.num_epochs;
+  if (const Fields method = fields.object("method"); method.find("full_epochs") != nullptr) {
+    run.num_full_epochs = method.whole("full_epochs", run.num_epochs);
+  }
   run.seed = fields.seed("seed");
   run.metrics = metrics_from_json(run.config, source);
-  run.epochs = read_epochs(folder / kMetricsFile, run);
+  run.epochs =
+      read_epochs(folder / kMetricsFile, run, settings.version >= kSettingsFormat.first_sealed);
   return run;
 }
 
 RunResult summarize_run(const RunData& run) {
   if (run.epochs.empty()) throw std::invalid_argument("a run without epochs has no result");
   RunResult result{.value = run.epochs.back().value(run.headline()), .processor_seconds = 0.0};
-  double pruned = 0.0;
+  const auto num_train = static_cast<double>(run.num_train);
+  // Epochs that the run leaves out altogether, of those it has come to.
+  const double scale = static_cast<double>(std::max(run.num_full_epochs, run.num_epochs)) /
+                       static_cast<double>(run.num_epochs);
+  const double num_epochs = static_cast<double>(run.epochs.size()) * scale;
+  double pruned = num_train * (num_epochs - static_cast<double>(run.epochs.size()));
+  double share_seconds = 0.0;
+  bool knows_share = true;
   for (const EpochMetrics& epoch : run.epochs) {
     pruned += static_cast<double>(epoch.pruned);
     result.train_seconds += epoch.train_seconds;
     result.prune_seconds += epoch.prune_seconds;
+    result.score_seconds += epoch.score_seconds;
+    knows_share = knows_share && epoch.processor_share.has_value();
+    share_seconds += epoch.processor_share.value_or(0.0) * epoch.train_seconds;
     if (!epoch.processor_seconds) result.processor_seconds = std::nullopt;
     if (result.processor_seconds) *result.processor_seconds += *epoch.processor_seconds;
   }
-  result.pruned_share =
-      pruned / (static_cast<double>(run.num_train) * static_cast<double>(run.epochs.size()));
+  if (knows_share && result.train_seconds > 0.0) {
+    result.processor_share = share_seconds / result.train_seconds;
+  }
+  result.pruned_share = pruned / (num_train * num_epochs);
   return result;
 }
 

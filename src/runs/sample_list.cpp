@@ -11,8 +11,12 @@ namespace tamis::runs {
 
 namespace {
 
-constexpr const char* kSamplesFormat = "tamis-samples";
-constexpr std::uint64_t kSamplesFormatVersion = 1;
+// Other programs may leave the checksum out.
+constexpr SealedFormat kSamplesFormat = {
+    .name = "tamis-samples",
+    .newest = 1,
+    .first_sealed = 2,
+    .cure = "whoever changed it removes the member \"crc32c\""};
 
 std::uint64_t read_whole(const Json& value, const char* key, const std::string& source) {
   std::uint64_t number = 0;
@@ -56,7 +60,7 @@ std::string SampleList::place(std::size_t sample) const {
 }
 
 void write_samples(const std::filesystem::path& folder, const SampleList& samples) {
-  Json json = {{"format", kSamplesFormat}, {"format_version", kSamplesFormatVersion}};
+  Json json = {{"format", kSamplesFormat.name}, {"format_version", kSamplesFormat.newest}};
   const auto add = [&](const char* key, const auto& column) {
     if (!column.empty()) json[key] = column;
   };
@@ -73,8 +77,7 @@ std::optional<SampleList> read_samples(const std::filesystem::path& folder,
   const std::filesystem::path path = folder / kSamplesFile;
   if (!std::filesystem::exists(path)) return std::nullopt;
   const std::string& source = path.native();
-  const Json json = read_sealed_json(path);
-  require_format(json, kSamplesFormat, kSamplesFormatVersion, source);
+  const Json json = read_sealed_json(path, kSamplesFormat).json;
   SampleList samples;
   samples.labels = read_column<std::int64_t>(json, "labels", num_samples, source, read_whole);
   samples.true_labels =

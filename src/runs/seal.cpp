@@ -38,6 +38,12 @@ bool matches(std::string text, const std::string& digits) {
   return checksum_of(text.replace(at, digits.size(), kZeros)) == digits;
 }
 
+[[noreturn]] void refuse_seal(std::string_view source, std::string_view fault,
+                              std::string_view cure) {
+  throw std::runtime_error(
+      fmt::format("{}: {}: it is damaged, or was changed by hand; {}", source, fault, cure));
+}
+
 }  // namespace
 
 std::string sealed_line(const Json& object) { return fill_in(format_line(with_place(object))); }
@@ -46,27 +52,28 @@ void write_sealed_json(const std::filesystem::path& path, const Json& object) {
   write_text(path, fill_in(format_document(with_place(object))));
 }
 
-bool is_sealed(std::string_view text) {
-  return text.find(fmt::format("\"{}\"", kKey)) != std::string_view::npos;
-}
-
-Json parse_sealed_json(std::string text, std::string_view source) {
+SealedText parse_sealed_json(std::string text, std::string_view source, std::string_view cure) {
   Json document = parse_json(text, source);
-  if (!document.is_object()) return document;
+  if (!document.is_object()) return {std::move(document), false};
   const auto found = document.find(kKey);
-  if (found == document.end()) return document;
+  if (found == document.end()) return {std::move(document), false};
   if (!found->is_string() || !matches(std::move(text), found->get<std::string>())) {
-    throw std::runtime_error(
-        fmt::format("{}: does not match its checksum: it is damaged, or was changed by hand; "
-                    "whoever changed it removes the member \"{}\"",
-                    source, kKey));
+    refuse_seal(source, "does not match its checksum", cure);
   }
   document.erase(kKey);
-  return document;
+  return {std::move(document), true};
 }
 
-Json read_sealed_json(const std::filesystem::path& path) {
-  return parse_sealed_json(read_text(path.native()), path.native());
+SealedDocument read_sealed_json(const std::filesystem::path& path, const SealedFormat& format) {
+  const std::string& source = path.native();
+  auto [json, is_sealed] = parse_sealed_json(read_text(source), source, format.cure);
+  const std::uint64_t version = require_format(json, format.name, format.newest, source);
+  if (version >= format.first_sealed && !is_sealed) refuse_without_seal(source, format.cure);
+  return {std::move(json), version};
+}
+
+void refuse_without_seal(std::string_view source, std::string_view cure) {
+  refuse_seal(source, "has no checksum", cure);
 }
 
 }  // namespace tamis::runs

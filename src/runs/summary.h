@@ -23,14 +23,17 @@ struct RunTable {
   std::string baseline;  // label of the method that the others are compared with; empty: none
   std::vector<MethodRuns> methods;
   std::vector<std::string> missing;  // METHOD-seedS of those that are planned but not there yet
+  // Value of the headline whose time of arrival is compared; empty: none.
+  std::optional<double> reach = std::nullopt;
 };
 
 // Fewer seeds than these support no difference, however far apart the methods are.
 inline constexpr std::size_t kLeastSeeds = 3;
 
-// The headline minus that of the baseline, over the seeds that both have finished. Seeds that agree
-// by chance must not make the interval vanish: pairing by seed is trusted to halve the deviation
-// that the two methods' own ones give, not more.
+// The headline minus that of the baseline, over the seeds that both have finished. The deviation
+// counts as at least a quarter of that of all methods' differences together, and a fiftieth of what
+// the two methods' own deviations give: seeds that agree by chance must not make an interval
+// vanish.
 struct Difference {
   std::size_t num_pairs = 0;
   double mean = 0.0;
@@ -40,6 +43,19 @@ struct Difference {
   bool is_supported = false;  // the interval excludes 0, and there are kLeastSeeds pairs
 
   bool is_judged() const { return num_pairs >= kLeastSeeds && low.has_value(); }
+};
+
+// The difference to a row that only trains on fewer samples, see equal_budget.h.
+struct BudgetDifference {
+  std::string label;
+  Difference difference;
+};
+
+// When the headline has a stated value, see reach.h.
+struct Reach {
+  std::size_t num_reached = 0;                   // seeds that come to it
+  std::optional<double> seconds = std::nullopt;  // mean over these
+  std::optional<double> share_of_baseline = std::nullopt;
 };
 
 struct SeedResult {
@@ -61,6 +77,11 @@ struct SummaryRow {
   std::optional<double> time_saved = std::nullopt;
   std::optional<analysis::Interval> time_saved_interval = std::nullopt;  // needs two pairs
   std::optional<double> prune_overhead = std::nullopt;  // seconds of pruning per second of training
+  double score_seconds_mean = 0.0;  // of static methods, part of the training time
+  std::size_t num_disturbed = 0;    // runs that got too little of the processor
+  bool is_budget_baseline = false;
+  std::vector<BudgetDifference> equal_budget = {};
+  std::optional<Reach> reach = std::nullopt;
 
   // Pruning cannot do that: something else slowed the baseline's runs down.
   bool saves_more_than_pruned() const;
@@ -73,10 +94,16 @@ struct Summary {
   // All runs tell their processor time, so time_saved is of that; otherwise it is of the clock's.
   bool has_processor_time = false;
   std::vector<SummaryRow> rows;  // in the order of the table
+  std::optional<double> reach_value = std::nullopt;
 
   // Of the row that all values are written like.
   MetricFormat format() const;
 };
+
+// The headline of one row of a summary minus another's, over the seeds that both have finished;
+// empty if there is none.
+std::optional<Difference> paired_difference(const Summary& summary, const SummaryRow& row,
+                                            const SummaryRow& other);
 
 // Throws std::runtime_error if there is no run, or if two of them have different headlines.
 Summary summarize(const RunTable& table, double confidence = 0.95);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <sstream>
 
+#include "runs/equal_budget.h"
 #include "runs/summary.h"
 
 namespace tamis::runs {
@@ -55,6 +56,31 @@ std::string percent(const std::optional<double>& share, int decimals) {
   return share ? fmt::format("{:.{}f} %", 100.0 * *share, decimals) : "-";
 }
 
+std::string seconds_text(const std::optional<double>& seconds) {
+  return seconds ? fmt::format("{:.1f} s", *seconds) : "-";
+}
+
+// "61.3 %" of the baseline's time, "never", "50.0 % (2 of 3 seeds)": when a value is reached.
+std::string reach_text(const SummaryRow& row, const std::string& baseline) {
+  if (!row.reach) return "-";
+  if (row.reach->num_reached == 0) return "never";
+  const std::string few =
+      row.reach->num_reached < row.runs.size()
+          ? fmt::format(" ({} of {} seeds)", row.reach->num_reached, row.runs.size())
+          : "";
+  const bool is_share = row.label != baseline && row.reach->share_of_baseline;
+  return (is_share ? percent(row.reach->share_of_baseline, 1) : seconds_text(row.reach->seconds)) +
+         few;
+}
+
+bool any_row(const Summary& summary, bool (*holds)(const SummaryRow&)) {
+  return std::any_of(summary.rows.begin(), summary.rows.end(), holds);
+}
+
+bool has_budget(const SummaryRow& row) { return !row.equal_budget.empty(); }
+bool has_scoring(const SummaryRow& row) { return row.score_seconds_mean > 0.0; }
+bool has_disturbed(const SummaryRow& row) { return row.num_disturbed > 0; }
+
 struct Column {
   std::string title;
   std::function<std::string(const SummaryRow&)> cell;
@@ -85,18 +111,35 @@ std::vector<Column> columns_of(const Summary& summary, bool has_interval, bool u
                        },
                        1});
   }
+  if (any_row(summary, has_budget)) {
+    columns.push_back({"beats equal budget", [metric = summary.metric](const SummaryRow& row) {
+                         return budget_text(row, metric);
+                       }});
+  }
   columns.push_back({"pruned", [](const SummaryRow& row) { return percent(row.pruned_share, 1); }});
   columns.push_back({"time",
                      [](const SummaryRow& row) {
-                       return row.train_seconds_mean
-                                  ? fmt::format("{:.1f} s", *row.train_seconds_mean)
-                                  : "-";
+                       return seconds_text(row.train_seconds_mean) +
+                              (has_disturbed(row) ? "!" : "");
                      },
                      2});
+  if (any_row(summary, has_scoring)) {
+    columns.push_back({"scoring",
+                       [](const SummaryRow& row) {
+                         return has_scoring(row) ? seconds_text(row.score_seconds_mean) : "-";
+                       },
+                       2});
+  }
   columns.push_back({"saved", [](const SummaryRow& row) {
                        return percent(row.time_saved, 1) +
                               (row.saves_more_than_pruned() ? "*" : "");
                      }});
+  if (summary.reach_value) {
+    columns.push_back({fmt::format("to {}", format.value(*summary.reach_value)),
+                       [baseline = summary.baseline](const SummaryRow& row) {
+                         return reach_text(row, baseline);
+                       }});
+  }
   columns.push_back(
       {"overhead", [](const SummaryRow& row) { return percent(row.prune_overhead, 3); }, 3});
   return columns;
@@ -169,26 +212,67 @@ std::string wrap(const std::string& text, std::size_t width) {
   return lines + "\n";
 }
 
-std::string explain(const Summary& summary, std::size_t num_seeds, bool utf8) {
+// What the table says, a line for each.
+std::vector<std::string> explain(const Summary& summary, std::size_t num_seeds, bool utf8) {
   const std::string title = summary.metric.title();
   const char* const better =
       summary.metric.direction == Direction::higher ? "higher is better" : "lower is better";
+  std::vector<std::string> notes;
   if (num_seeds < 2) {
-    return fmt::format(
-        "One seed. {}: after the last epoch, {}. There is no interval, and no difference can be "
-        "told from chance. Use at least {} seeds to compare. ",
-        title, better, kLeastSeeds);
+    notes.push_back(fmt::format("One seed. {}: after the last epoch, {}.", title, better));
+    notes.push_back(fmt::format(
+        "There is no interval, and no difference can be told from chance. Use at least {} seeds to "
+        "compare.",
+        kLeastSeeds));
+  } else {
+    notes.push_back(fmt::format("{} seeds. {}: after the last epoch, {}; mean {} sample deviation.",
+                                num_seeds, title, better, utf8 ? "±" : "+-"));
+    notes.push_back(
+        fmt::format("difference: {}paired by seed, with its {:.0f} % interval (Student).",
+                    summary.metric.is_fraction() ? "in points, " : "", 100.0 * summary.confidence));
+    notes.push_back(num_seeds < kLeastSeeds
+                        ? fmt::format("not judged: that takes at least {} seeds.", kLeastSeeds)
+                        : "within noise: the interval includes 0, so these seeds show no "
+                          "difference; they do not "
+                          "prove that there is none.");
   }
-  return fmt::format(
-             "{} seeds. {}: after the last epoch, {}; mean {} sample deviation. difference: "
-             "{}paired "
-             "by seed, with its {:.0f} % interval (Student). ",
-             num_seeds, title, better, utf8 ? "±" : "+-",
-             summary.metric.is_fraction() ? "in points, " : "", 100.0 * summary.confidence) +
-         (num_seeds < kLeastSeeds
-              ? fmt::format("not judged: that takes at least {} seeds. ", kLeastSeeds)
-              : "within noise: the interval includes 0, so these seeds show no difference; they do "
-                "not prove that there is none. ");
+  notes.emplace_back(
+      "time: training without evaluation. overhead: share of it spent on pruning itself.");
+  notes.push_back(fmt::format("saved: of the {}, against {}, paired by seed.",
+                              summary.has_processor_time ? "processor's time" : "time",
+                              summary.baseline));
+  if (std::any_of(summary.rows.begin(), summary.rows.end(),
+                  [](const SummaryRow& row) { return row.saves_more_than_pruned(); })) {
+    notes.push_back(fmt::format(
+        "*: more than was pruned, which pruning cannot do: something else slowed {} down; repeat "
+        "the comparison while the machine is quiet.",
+        summary.baseline));
+  }
+  return notes;
+}
+
+// What the columns and marks mean that only some tables have.
+void explain_more(const Summary& summary, std::vector<std::string>& notes) {
+  if (any_row(summary, has_budget)) {
+    notes.emplace_back(
+        "beats equal budget: better than every row that only trains on fewer samples "
+        "(fewer-epochs, random-dynamic) and used no more of them; no: the interval of a difference "
+        "includes 0, or is below.");
+  }
+  if (any_row(summary, has_scoring)) {
+    notes.emplace_back("scoring: part of the time, spent before the subset was chosen.");
+  }
+  if (summary.reach_value) {
+    notes.push_back(fmt::format(
+        "to {}: time until the end of the first epoch that reaches it, as a share of {}'s.",
+        summary.format().value(*summary.reach_value), summary.baseline));
+  }
+  if (any_row(summary, has_disturbed)) {
+    notes.push_back(fmt::format(
+        "!: a run got less than {:.0f} % of the processor, so its time by the clock says little; "
+        "--repeat-disturbed makes it again.",
+        100.0 * kLeastProcessorShare));
+  }
 }
 
 // 1234567 as 1,234,567.
@@ -202,31 +286,20 @@ std::string with_commas(double number) {
 
 std::string format_summary(const Summary& summary, bool utf8, std::size_t width) {
   std::size_t num_seeds = 0;
-  bool has_mark = false;
-  for (const SummaryRow& row : summary.rows) {
-    num_seeds = std::max(num_seeds, row.runs.size());
-    has_mark |= row.saves_more_than_pruned();
-  }
+  for (const SummaryRow& row : summary.rows) num_seeds = std::max(num_seeds, row.runs.size());
   std::vector<std::string> left_out;
   std::string text =
-      fit_table(columns_of(summary, num_seeds > 1, utf8), summary.rows, width, left_out);
-  std::string notes = explain(summary, num_seeds, utf8);
-  notes += fmt::format(
-      "time: training without evaluation. saved: of the {}, against {}, paired by seed. overhead: "
-      "share of the time spent on pruning itself. ",
-      summary.has_processor_time ? "processor's time" : "time", summary.baseline);
-  if (has_mark) {
-    notes += fmt::format(
-        "*: more than was pruned, which pruning cannot do: something else slowed {} down; repeat "
-        "the comparison while the machine is quiet. ",
-        summary.baseline);
-  }
+      fit_table(columns_of(summary, num_seeds > 1, utf8), summary.rows, width, left_out) + "\n";
+  std::vector<std::string> notes = explain(summary, num_seeds, utf8);
+  explain_more(summary, notes);
   if (!left_out.empty()) {
-    notes += fmt::format("Left out for want of columns: {}; summary.json has them.",
-                         fmt::join(left_out, ", "));
+    notes.push_back(fmt::format("Left out for want of columns: {}; summary.json has them.",
+                                fmt::join(left_out, ", ")));
   }
   constexpr std::size_t kWidthOfNotes = 100;
-  text += "\n" + wrap(notes, width == 0 ? kWidthOfNotes : std::min(width, kWidthOfNotes));
+  for (const std::string& note : notes) {
+    text += wrap(note, width == 0 ? kWidthOfNotes : std::min(width, kWidthOfNotes));
+  }
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/check.h"
+#include "runs/seal.h"
 
 namespace tamis::runs {
 
@@ -14,8 +15,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kSweepFormat = "tamis-sweep";
-constexpr std::uint64_t kSweepFormatVersion = 1;
+// Version 1 had no checksum.
+constexpr SealedFormat kSweepFormat = {
+    .name = "tamis-sweep",
+    .newest = 2,
+    .first_sealed = 2,
+    .cure = "whoever changed it removes the member \"crc32c\" and sets format_version to 1"};
 
 }  // namespace
 
@@ -55,8 +60,8 @@ std::vector<Method> sweep_methods(const Sweep& sweep, const MethodOptions& optio
 }
 
 Json to_json(const Sweep& sweep) {
-  return {{"format", kSweepFormat},
-          {"format_version", kSweepFormatVersion},
+  return {{"format", kSweepFormat.name},
+          {"format_version", kSweepFormat.newest},
           {"method", sweep.method},
           {"option", sweep.option},
           {"values", sweep.values}};
@@ -77,7 +82,7 @@ Sweep extend_sweep(const fs::path& folder, Sweep sweep) {
 }
 
 void write_sweep(const fs::path& folder, const Sweep& sweep) {
-  write_json(folder / kSweepFile, to_json(sweep));
+  write_sealed_json(folder / kSweepFile, to_json(sweep));
 }
 
 Sweep read_sweep(const fs::path& folder) {
@@ -86,8 +91,7 @@ Sweep read_sweep(const fs::path& folder) {
     throw std::runtime_error(
         fmt::format("{}: holds no sweep (no {})", folder.native(), kSweepFile));
   }
-  const Json document = read_json(source);
-  require_format(document, kSweepFormat, kSweepFormatVersion, source);
+  const Json document = read_sealed_json(source, kSweepFormat).json;
   const Fields fields(document, source);
   Sweep sweep{.method = fields.text("method"), .option = fields.text("option")};
   for (const Json& value : array_member(document, "values", source)) {

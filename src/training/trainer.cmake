@@ -1,6 +1,8 @@
 # tamis_settings: what the trainer is told and what it shows, without torch.
 add_library(tamis_settings STATIC
+  trainer/budget.cpp
   trainer/presets.cpp
+  trainer/processor_time.cpp
   trainer/progress_line.cpp
   trainer/run_config.cpp
   trainer/running_epoch.cpp)
@@ -17,6 +19,7 @@ add_custom_target(tamis_source_commit
   BYPRODUCTS ${TAMIS_COMMIT_HEADER})
 
 add_library(tamis_trainer STATIC
+  trainer/batches.cpp
   trainer/checkpoint.cpp
   trainer/compare.cpp
   trainer/environment.cpp
@@ -24,7 +27,9 @@ add_library(tamis_trainer STATIC
   trainer/gallery_maker.cpp
   trainer/optimizer.cpp
   trainer/processor.cpp
+  trainer/sample_gradients.cpp
   trainer/sample_history.cpp
+  trainer/static_scores.cpp
   trainer/step_loss.cpp
   trainer/team.cpp
   trainer/trainer.cpp

@@ -38,7 +38,7 @@ TYPED_TEST(GradientRows, HaveTheNormsOfAPlainLoopWhateverTheirLength) {
         const long double value = gradient[row * num_columns + k];
         sum += value * value;
       }
-      EXPECT_NEAR(norms[row] / std::sqrt(sum), 1.0, 1e-6) << num_columns;
+      EXPECT_NEAR(norms[row] / static_cast<double>(std::sqrt(sum)), 1.0, 1e-6) << num_columns;
     }
   }
 }

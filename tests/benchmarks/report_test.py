@@ -51,9 +51,9 @@ class AimsTest(unittest.TestCase):
 class SectionsTest(unittest.TestCase):
     def test_a_later_section_of_the_same_commit_joins_the_result(self):
         kept = result(plan=10.0, others_used_cores=0.0, memory=[1])
-        later = {**result(plan=0.0), "measured": {"load/1000000": {"seconds": 3.0}}, "others_used_cores": 0.05, "counts": 2}
+        later = {**result(plan=0.0), "measured": {"load/1000000": {"seconds": 3.0}}, "others_used_cores": 0.05, "parts": 2}
         merged = report.merged(kept, later)
-        self.assertEqual((merged["memory"], merged["counts"], merged["others_used_cores"]), ([1], 2, 0.05))
+        self.assertEqual((merged["memory"], merged["parts"], merged["others_used_cores"]), ([1], 2, 0.05))
         self.assertEqual(merged["measured"]["plan/infobatch/1000000"], {"seconds": 10.0})
         self.assertEqual(merged["measured"]["load/1000000"], {"seconds": 3.0})
 

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -55,7 +56,13 @@ class Rank {
   Rank(std::map<std::string, std::string> settings, std::ostream& out)
       : settings_(std::move(settings)), out_(out) {}
 
+  // Since the last step, or since it began: how long a call took that failed.
+  double seconds_waited() const {
+    return std::chrono::duration<double>(Clock::now() - last_step_).count();
+  }
+
   void run() {
+    last_step_ = Clock::now();
     auto options = tamis::libtorch::process_group_from_environment().value();
     options.time_limit = std::chrono::milliseconds(number("limit", 20'000));
     if (is_victim() && get("when") == "start") ::raise(signal());
@@ -73,6 +80,8 @@ class Rank {
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   std::string get(const std::string& name) const {
     const auto found = settings_.find(name);
     return found == settings_.end() ? "" : found->second;
@@ -113,6 +122,7 @@ class Rank {
         throw std::runtime_error("the gradients were not added up");
       }
       tamis::test::simulate_step(pruner, 32);
+      last_step_ = Clock::now();
     }
     if (communicator.bytes_sent() + communicator.bytes_received() != after) {
       throw std::runtime_error("something was exchanged in a step");
@@ -125,6 +135,7 @@ class Rank {
 
   std::map<std::string, std::string> settings_;
   std::ostream& out_;
+  Clock::time_point last_step_ = {};
 };
 
 }  // namespace
@@ -137,12 +148,13 @@ int main(int argc, char** argv) {
   }
   torch::set_num_threads(1);
   std::ofstream out(std::filesystem::path(argv[1]) / ("rank" + std::string(std::getenv("RANK"))));
+  Rank rank(settings, out);
   try {
-    Rank(settings, out).run();
+    rank.run();
     out << "finished" << std::endl;
     return 0;
   } catch (const std::exception& error) {
-    out << "error " << error.what() << std::endl;
+    out << "error " << rank.seconds_waited() << ' ' << error.what() << std::endl;
     // Not exit(): a thread may be left behind.
     ::_exit(1);
   }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
+import random
 import socket
 import traceback
 
@@ -58,9 +59,15 @@ def _be_rank(rank, size, port, task, arguments, results):
 
 
 def _free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    # Not one that the system hands out by itself (from 32768 on): others might get it meanwhile.
+    while True:
+        port = random.randrange(12_000, 32_000)
+        with socket.socket() as listener:
+            try:
+                listener.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def in_turn(rank_steps):

@@ -13,6 +13,7 @@
 
 namespace {
 
+using tamis::fuzz::attempt;
 using tamis::fuzz::Source;
 
 std::string big_endian(std::uint32_t value) {
@@ -70,14 +71,6 @@ std::string make_idx(Source& source) {
   file += static_cast<char>(dimensions);
   for (std::size_t d = 0; d < dimensions; ++d) file += big_endian(source.pick(kExtents));
   return file + source.rest();
-}
-
-template <typename Call>
-void attempt(Call call) {
-  try {
-    call();
-  } catch (const std::runtime_error&) {
-  }
 }
 
 }  // namespace

@@ -1,6 +1,4 @@
 // Recordings with right checksums and other contents: read, gone on with, analysed.
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "edit_container.h"
+#include "memory_file.h"
 #include "program/analyze/analyzed_run.h"
 #include "support/scratch_folder.h"
 #include "tamis/recorder.h"
@@ -23,21 +22,6 @@ using tamis::test::write_bytes;
 constexpr const char* kNames[] = {"samples.safetensors", "steps-00000.safetensors",
                                   "steps-00001.safetensors", "losses-epoch00000.safetensors",
                                   "losses-epoch00001.safetensors"};
-
-// A folder that is gone when the program ends, in memory where the system has such a place.
-struct Folder {
-  Folder() {
-    std::string name =
-        fs::exists("/dev/shm") ? "/dev/shm/tamis-fuzz-XXXXXX" : "/tmp/tamis-fuzz-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
-    path = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
 
 struct Original {
   std::vector<std::vector<std::byte>> files;
@@ -82,23 +66,20 @@ void use(const fs::path& folder) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Folder folder;
-  static const Original original(folder.path);
+  static const tamis::fuzz::MemoryFolder folder;
+  static const Original original(folder.path());
   tamis::fuzz::Source source(data, size);
   for (std::size_t k = 0; k < std::size(kNames); ++k) {
-    write_bytes(folder.path / kNames[k], original.files[k]);
+    write_bytes(folder.path() / kNames[k], original.files[k]);
   }
   const std::size_t which = source.below(std::size(kNames));
   tamis::test::ContainerParts parts(original.files[which]);
   try {
     tamis::fuzz::edit(parts, source);
-    write_bytes(folder.path / kNames[which], parts.file());
+    write_bytes(folder.path() / kNames[which], parts.file());
   } catch (const std::invalid_argument&) {
     return 0;  // The writer refuses it.
   }
-  try {
-    use(folder.path);
-  } catch (const std::runtime_error&) {
-  }
+  tamis::fuzz::attempt([&] { use(folder.path()); });
   return 0;
 }

@@ -1,6 +1,4 @@
 // Run folders and comparisons: settings and metrics with edits, with and without a checksum.
-#include <unistd.h>
-
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "json_document.h"
+#include "memory_file.h"
 #include "runs/comparison.h"
 #include "runs/gallery.h"
 #include "runs/run.h"
@@ -20,6 +19,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using tamis::fuzz::attempt;
 using tamis::fuzz::Source;
 using tamis::runs::Json;
 
@@ -88,30 +88,6 @@ void write(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;
 }
 
-// A folder that is gone when the program ends, in memory where the system has such a place.
-struct Folder {
-  Folder() {
-    std::string name =
-        fs::exists("/dev/shm") ? "/dev/shm/tamis-fuzz-XXXXXX" : "/tmp/tamis-fuzz-XXXXXX";
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
-    path = name;
-    fs::create_directory(path / "full-seed0");
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path, ignored);
-  }
-  fs::path path;
-};
-
-template <typename Call>
-void attempt(Call call) {
-  try {
-    call();
-  } catch (const std::runtime_error&) {
-  }
-}
-
 void use(const fs::path& folder) {
   attempt([&] {
     const auto run = tamis::runs::read_run(folder / "full-seed0");
@@ -139,10 +115,12 @@ void use(const fs::path& folder) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Folder folder;
+  static const tamis::fuzz::MemoryFolder memory;
+  const fs::path& folder = memory.path();
   Source source(data, size);
   const std::uint8_t choice = source.byte();
-  const fs::path run = folder.path / "full-seed0";
+  const fs::path run = folder / "full-seed0";
+  fs::create_directory(run);
   const bool is_raw = choice % 4 == 0;
   write(run / "config.json",
         is_raw
@@ -154,11 +132,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (line.is_object() && source.byte() % 8 != 1) line["epoch"] = epoch;
     lines += document_text(line, source.byte()) + (source.byte() % 8 == 1 ? "" : "\n");
   }
-  write(folder.path / "compare.json", document_text(edited(kCompare, source), source.byte()));
-  write(folder.path / "sweep.json", document_text(edited(kSweep, source), source.byte()));
+  write(folder / "compare.json", document_text(edited(kCompare, source), source.byte()));
+  write(folder / "sweep.json", document_text(edited(kSweep, source), source.byte()));
   write(run / "samples.json", document_text(edited(kSamples, source), source.byte()));
   write(run / "gallery.json", document_text(edited(kGallery, source), source.byte()));
   write(run / "metrics.jsonl", is_raw ? source.rest() : lines);
-  use(folder.path);
+  use(folder);
   return 0;
 }

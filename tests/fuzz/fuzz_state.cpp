@@ -75,10 +75,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const std::invalid_argument&) {
     return 0;  // The writer refuses it.
   }
-  try {
+  tamis::fuzz::attempt([&] {
     Pruner pruner = Pruner::from_file(file.path());
     use(pruner);
-  } catch (const std::runtime_error&) {
-  }
+  });
   return 0;
 }

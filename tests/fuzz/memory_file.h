@@ -1,4 +1,4 @@
-// A file in memory that can be opened by a path, for readers that take one.
+// Files and folders in memory, for readers that take a path, and how a harness calls them.
 #pragma once
 
 #include <sys/mman.h>
@@ -6,7 +6,10 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
+#include <filesystem>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -40,5 +43,36 @@ class MemoryFile {
   int number_;
   std::string path_;
 };
+
+// A folder that is gone when the program ends, in memory where the system has such a place.
+class MemoryFolder {
+ public:
+  MemoryFolder() {
+    std::string name = std::filesystem::exists("/dev/shm") ? "/dev/shm" : "/tmp";
+    name += "/tamis-fuzz-XXXXXX";
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create " + name);
+    path_ = name;
+  }
+  MemoryFolder(const MemoryFolder&) = delete;
+  MemoryFolder& operator=(const MemoryFolder&) = delete;
+  ~MemoryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+// An input may be refused, which is a std::runtime_error; anything else is a finding.
+template <typename Call>
+void attempt(Call call) {
+  try {
+    call();
+  } catch (const std::runtime_error&) {
+  }
+}
 
 }  // namespace tamis::fuzz

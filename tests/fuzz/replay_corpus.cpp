@@ -1,10 +1,12 @@
 // A main for the harnesses without libFuzzer, so that every compiler runs them: each file of the
-// corpus, and changes of it by a generator with a given seed.
+// corpus, and then changes of it for a while. The changes are drawn with a given seed: another run
+// makes the same, and more of them on a faster machine.
 //
-// Usage: fuzz_NAME CORPUS [NUM_CHANGES [SEED]]
+// Usage: fuzz_NAME CORPUS [SECONDS [SEED]]
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -24,6 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 using Input = std::vector<std::uint8_t>;
 
+// Of a machine that is busy with other things; an input takes a few milliseconds.
+constexpr unsigned kSecondsPerInput = 60;
+
 const Input* running = nullptr;
 
 // Shows the input that failed, to be put into the corpus: printf '...' > tests/fuzz/corpus/NAME/...
@@ -41,6 +46,7 @@ void show_input(int signal) {
 
 void run(const Input& input) {
   running = &input;
+  ::alarm(kSecondsPerInput);
   LLVMFuzzerTestOneInput(input.data(), input.size());
 }
 
@@ -86,19 +92,21 @@ Input changed(Input input, const Input& other, std::mt19937_64& random) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    std::fprintf(stderr, "usage: %s CORPUS [NUM_CHANGES [SEED]]\n", argv[0]);
+    std::fprintf(stderr, "usage: %s CORPUS [SECONDS [SEED]]\n", argv[0]);
     return 2;
   }
   const std::vector<Input> corpus = read_corpus(argv[1]);
-  const std::uint64_t num_changes = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
+  const std::chrono::seconds time(argc > 2 ? std::strtoll(argv[2], nullptr, 10) : 0);
   if (corpus.empty()) {
     std::fprintf(stderr, "%s: holds no input\n", argv[1]);
     return 1;
   }
-  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE}) std::signal(signal, show_input);
+  for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGALRM}) std::signal(signal, show_input);
   for (const Input& input : corpus) run(input);
   std::mt19937_64 random(argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
-  for (std::uint64_t k = 0; k < num_changes; ++k) {
+  std::uint64_t num_changes = 0;
+  const auto end = std::chrono::steady_clock::now() + time;
+  for (; std::chrono::steady_clock::now() < end; ++num_changes) {
     const Input& other = corpus[random() % corpus.size()];
     run(changed(corpus[random() % corpus.size()], other, random));
   }

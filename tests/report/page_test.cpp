@@ -44,6 +44,28 @@ TEST_F(ReportPage, NamesNoOtherFile) {
   EXPECT_THAT(page, HasSubstr("default-src 'none'"));
 }
 
+TEST_F(ReportPage, NamesInARunCannotCommandTheTerminal) {
+  FixtureRun run;
+  run.method = run.name = "\x1b]0;owned\x07";
+  write_run(folder_ / "odd", run);
+  const Outcome outcome =
+      test::run({"report", folder_.at("odd"), "--out", folder_.at("page.html")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out + outcome.err, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(outcome.out, HasSubstr("\\u001b]0;owned\\u0007"));
+}
+
+TEST_F(ReportPage, OnAFullDiskThePageBeforeStays) {
+  const std::string before = make();
+  for (const rlim_t limit : {0U, 100U, 100'000U}) {
+    EXPECT_THAT(run_refused(1, {"report", run_path(), "--out", folder_.at("page.html")},
+                            {.file_size_limit = limit}),
+                HasSubstr("page.html: cannot write"));
+    EXPECT_EQ(folder_.read("page.html"), before);
+    EXPECT_THAT(folder_.names(), testing::ElementsAre("page.html", "run"));
+  }
+}
+
 TEST_F(ReportPage, IsSmallBesideItsData) { EXPECT_LT(make().size(), 1'500'000U); }
 
 TEST_F(ReportPage, HoldsTheDataThatJsonPrints) {

@@ -25,7 +25,7 @@ std::vector<Damage> damages() {
   const json none = json::object();
   return {
       {"Format", {{"format", "other"}}, none, R"(config.json: format must be "tamis-run")"},
-      {"Version", {{"format_version", 3}}, none, "format_version must be in [1, 2]"},
+      {"Version", {{"format_version", 4}}, none, "format_version must be in [1, 3]"},
       {"NoMethod", {{"method", nullptr}}, none, R"(config.json: the key "method" is missing)"},
       {"NoData", {{"data", 3}}, none, "config.json: data must be an object, got 3"},
       {"NoEpochs",

@@ -44,6 +44,23 @@ TEST(ReportVerdict, SaysWhatTheIntervalStillAllows) {
   EXPECT_THAT(text, HasSubstr("bls-infobatch took less training time: 24.0 % less than full"));
 }
 
+TEST(ReportVerdict, SaysWhetherChoosingSamplesWasWorthAnything) {
+  const auto verdict_with = [](double accuracy) {
+    const ScratchFolder folder;
+    write_comparison(folder / "compare",
+                     {.methods = {"full", "random-dynamic", "seta"},
+                      .accuracies = {{0.91, 0.92, 0.90},
+                                     {0.90, 0.91, 0.89},
+                                     {accuracy, accuracy + 0.011, accuracy - 0.01}}});
+    return verdict_of(report_of({folder / "compare"}));
+  };
+  EXPECT_THAT(verdict_with(0.88), HasSubstr("seta is not shown to beat random-dynamic (-1.97 "
+                                            "points, 95 % interval -2.11 to -1.82), which trained "
+                                            "on no more samples."));
+  EXPECT_THAT(verdict_with(0.93),
+              HasSubstr("seta beats random-dynamic, which trained on no more samples."));
+}
+
 TEST(ReportVerdict, GivesTheSettingAndTheCostOfPruning) {
   const std::string text = verdict_for({{0.91, 0.92, 0.90}, {0.90, 0.93, 0.89}});
   EXPECT_THAT(text, HasSubstr("On made-up-clothes with small-cnn, 4 epochs and 3 seeds, full "

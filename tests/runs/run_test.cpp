@@ -80,10 +80,23 @@ TEST(Run, HasChecksumsOnAllLinesOrOnNone) {
                                     {"values", {{"mAP", 0.5}}}});
   write(scratch, kSmallest, sealed + "\n" + second + "\n");
   EXPECT_TRUE(read_run(scratch.path()).is_finished());
-  write(scratch, kSmallest, renamed + "\n" + second + "\n");
-  EXPECT_THAT([&] { read_run(scratch.path()); },
-              ThrowsMessage<std::runtime_error>(
-                  HasSubstr("line 1: has no checksum, but another line has")));
+  const auto refusal = [&](const std::string& config, const std::string& lines) {
+    write(scratch, config, lines);
+    return [&] { read_run(scratch.path()); };
+  };
+  EXPECT_THAT(refusal(kSmallest, renamed + "\n" + second + "\n"),
+              ThrowsMessage<std::runtime_error>(HasSubstr(
+                  "line 1: has no checksum: it is damaged, or was changed by hand; whoever "
+                  "changed it removes the member \"crc32c\" from config.json and from "
+                  "every line of metrics.jsonl, and sets format_version to 2")));
+  // From version 3 on, config.json says that all of them have it.
+  Json config = parse_json(kSmallest, "");
+  config["format_version"] = 3;
+  EXPECT_NO_THROW(refusal(sealed_line(config), sealed + "\n")());
+  EXPECT_THAT(refusal(sealed_line(config), renamed + "\n"),
+              ThrowsMessage<std::runtime_error>(HasSubstr("line 1: has no checksum")));
+  EXPECT_THAT(refusal(config.dump(), sealed + "\n"),
+              ThrowsMessage<std::runtime_error>(HasSubstr("config.json: has no checksum")));
 }
 
 TEST(Run, WithoutMetricsHasNotBegun) {

@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cctype>
+#include <cstdint>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -17,17 +18,44 @@ using ::testing::ThrowsMessage;
 
 const Json kDocument = {{"name", "zeros 00000000"}, {"values", {1, 2.5}}, {"more", {{"a", 1}}}};
 
+// What the messages end with.
+constexpr const char* kCure = "whoever changed it writes the checksum anew";
+constexpr SealedFormat kFormat = {
+    .name = "tamis-test", .newest = 3, .first_sealed = 2, .cure = kCure};
+
+Json parsed(std::string text) { return parse_sealed_json(std::move(text), "line", kCure).json; }
+
+Json document_of_version(std::uint64_t version) {
+  Json document = {{"format", kFormat.name}, {"format_version", version}};
+  document.update(kDocument);
+  return document;
+}
+
 TEST(Seal, IsTakenOffWhenTheDocumentIsRead) {
-  EXPECT_EQ(parse_sealed_json(sealed_line(kDocument), "line"), kDocument);
+  EXPECT_EQ(parsed(sealed_line(kDocument)), kDocument);
   const test::ScratchFolder scratch;
-  write_sealed_json(scratch / "file", kDocument);
-  EXPECT_EQ(read_sealed_json(scratch / "file"), kDocument);
+  write_sealed_json(scratch / "file", document_of_version(3));
+  const auto [json, version] = read_sealed_json(scratch / "file", kFormat);
+  EXPECT_EQ(json, document_of_version(3));
+  EXPECT_EQ(version, 3U);
   EXPECT_EQ(read_json(scratch / "file").value("crc32c", "").size(), 8U);
 }
 
-TEST(Seal, MayBeLeftOut) {
-  EXPECT_EQ(parse_sealed_json(kDocument.dump(), "line"), kDocument);
-  EXPECT_EQ(parse_sealed_json("[1, 2]", "line"), Json({1, 2}));
+TEST(Seal, MayBeLeftOutInVersionsThatDidNotHaveIt) {
+  EXPECT_FALSE(parse_sealed_json(kDocument.dump(), "line", kCure).is_sealed);
+  EXPECT_EQ(parsed(kDocument.dump()), kDocument);
+  EXPECT_EQ(parsed("[1, 2]"), Json({1, 2}));
+  const test::ScratchFolder scratch;
+  write_json(scratch / "file", document_of_version(1));
+  EXPECT_EQ(read_sealed_json(scratch / "file", kFormat).version, 1U);
+  for (const std::uint64_t version : {2, 3}) {
+    write_json(scratch / "file", document_of_version(version));
+    EXPECT_THAT([&] { read_sealed_json(scratch / "file", kFormat); },
+                ThrowsMessage<std::runtime_error>(
+                    HasSubstr(std::string("file: has no checksum: it is damaged, or was changed by "
+                                          "hand; ") +
+                              kCure)));
+  }
 }
 
 // The figure is that of any other CRC-32C of the text with zeros for digits.
@@ -35,26 +63,32 @@ TEST(Seal, IsTheChecksumOfTheTextWithZeros) {
   EXPECT_EQ(sealed_line({{"epoch", 0}}), R"({"epoch":0,"crc32c":"13dbfcdf"})");
 }
 
+// Its own name and the version of the format included.
 TEST(Seal, ShowsEveryChangedCharacter) {
-  const std::string line = sealed_line(kDocument);
-  const std::size_t member = line.find(R"("crc32c")");
-  for (std::size_t at = 0; at < line.size(); ++at) {
-    // Damage of the key itself leaves a document without a checksum, whose contents are whole.
-    if (at > member && at <= member + 6) continue;
-    std::string changed = line;
-    changed[at] = static_cast<char>(changed[at] ^ 1);
-    EXPECT_THROW(parse_sealed_json(changed, "line"), std::runtime_error) << at << ' ' << changed;
+  const test::ScratchFolder scratch;
+  write_sealed_json(scratch / "file", document_of_version(3));
+  const std::string text = read_text(scratch / "file");
+  const std::size_t last = text.rfind('}');
+  for (std::size_t at = 0; at <= last; ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string changed = text;
+      changed[at] = static_cast<char>(changed[at] ^ (1 << bit));
+      std::ofstream(scratch / "file") << changed;
+      EXPECT_THROW(read_sealed_json(scratch / "file", kFormat), std::runtime_error)
+          << at << ' ' << changed;
+    }
   }
 }
 
 TEST(Seal, SaysWhatToDoAfterAChangeByHand) {
   std::string line = sealed_line(kDocument);
   line.replace(line.find("2.5"), 3, "3.5");
-  EXPECT_THAT([&] { parse_sealed_json(line, "config.json"); },
-              ThrowsMessage<std::runtime_error>(HasSubstr(
-                  "config.json: does not match its checksum: it is damaged, or was changed by "
-                  "hand; whoever changed it removes the member \"crc32c\"")));
-  EXPECT_THAT([&] { parse_sealed_json(R"({"crc32c": 5})", "x"); },
+  EXPECT_THAT([&] { parsed(line); },
+              ThrowsMessage<std::runtime_error>(
+                  HasSubstr(std::string("line: does not match its checksum: it is damaged, or was "
+                                        "changed by hand; ") +
+                            kCure)));
+  EXPECT_THAT([&] { parsed(R"({"crc32c": 5})"); },
               ThrowsMessage<std::runtime_error>(HasSubstr("does not match its checksum")));
 }
 

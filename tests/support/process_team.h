@@ -10,7 +10,9 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,19 +20,23 @@
 
 namespace tamis::test {
 
-// A port that nobody listens at now.
+// A port that nobody listens at now. Not one that the system hands out by itself (from 32768 on):
+// another process might get it before the team is there.
 inline int free_port() {
-  const int file = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  if (::bind(file, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-      ::getsockname(file, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
-    throw std::runtime_error("no free port");
+  std::random_device random;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const auto port = static_cast<std::uint16_t>(12'000 + random() % 20'000);
+    const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    const bool is_free =
+        ::bind(file, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    ::close(file);
+    if (is_free) return port;
   }
-  ::close(file);
-  return ntohs(address.sin_port);
+  throw std::runtime_error("no free port");
 }
 
 class ProcessTeam {

@@ -99,7 +99,8 @@ inline bool same_bits(const std::vector<torch::Tensor>& a, const std::vector<tor
 // Metrics without the times, which no two runs share.
 inline std::vector<training::EpochMetrics> timeless(std::vector<training::EpochMetrics> metrics) {
   for (auto& epoch : metrics) {
-    epoch.train_seconds = epoch.prune_seconds = epoch.test_seconds = 0.0;
+    epoch.train_seconds = epoch.prune_seconds = epoch.test_seconds = epoch.score_seconds = 0.0;
+    epoch.processor_share.reset();
     epoch.processor_seconds = 0.0;
   }
   return metrics;

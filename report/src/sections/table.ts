@@ -55,6 +55,53 @@ function differenceCell(row: Row, comparison: Comparison): (Node|string)[] {
   ];
 }
 
+// Whether the row is better than each that trained on as few samples without choosing them.
+function budgetCell(row: Row, comparison: Comparison): (Node|string)[] {
+  const all = row.equal_budget ?? [];
+  if (all.length === 0) return [kNone];
+  if (all.some(({difference}) => difference.num_pairs < kLeastSeeds)) return ['not judged'];
+  const isHigherBetter = comparison.metrics[0].direction === 'higher';
+  const unbeaten = all.filter(
+      ({difference}) => !difference.supported || (difference.mean > 0) !== isHigherBetter);
+  if (unbeaten.length === 0) return [h('span', {class: 'tag better'}, 'yes')];
+  return [h('span', {class: 'tag noise'}, `no: ${unbeaten.map((one) => one.baseline).join(', ')}`)];
+}
+
+function reachCell(row: Row, comparison: Comparison): string {
+  const reach = row.reach;
+  if (reach === undefined) return kNone;
+  if (reach.num_reached === 0) return 'never';
+  const seeds =
+      reach.num_reached < row.num_seeds ? ` (${reach.num_reached} of ${row.num_seeds} seeds)` : '';
+  const isShare = row.method !== comparison.baseline && reach.share_of_baseline !== null;
+  return (isShare ? percent(reach.share_of_baseline, 1) : duration(reach.seconds)) + seeds;
+}
+
+function timeCell(row: Row): string {
+  const scoring = row.score_seconds_mean === undefined ?
+      '' :
+      `, ${duration(row.score_seconds_mean)} of it scoring`;
+  return duration(row.train_seconds_mean) + ((row.num_disturbed ?? 0) > 0 ? ' (disturbed)' : '') +
+      scoring;
+}
+
+// Columns that only some comparisons need.
+function budgetColumns(comparison: Comparison): Column[] {
+  if (comparison.rows.every((row) => row.equal_budget === undefined)) return [];
+  return [{
+    title: 'Beats equal budget',
+    cell: (row) => budgetCell(row, comparison),
+  }];
+}
+
+function reachColumns(comparison: Comparison): Column[] {
+  if (comparison.reach === null) return [];
+  return [{
+    title: `Time to ${headlineFormat(comparison).value(comparison.reach)}`,
+    cell: (row) => [reachCell(row, comparison)],
+  }];
+}
+
 function savedCell(row: Row): (Node|string)[] {
   const saved = percent(row.time_saved, 1);
   return row.more_saved_than_pruned ?
@@ -74,9 +121,11 @@ function columnsOf(comparison: Comparison): Column[] {
       short: 'Difference',
       cell: (row) => differenceCell(row, comparison),
     },
+    ...budgetColumns(comparison),
     {title: 'Pruned', cell: (row) => [percent(row.pruned_share, 1)]},
-    {title: 'Training time', cell: (row) => [duration(row.train_seconds_mean)]},
+    {title: 'Training time', cell: (row) => [timeCell(row)]},
     {title: 'Time saved', cell: (row) => savedCell(row)},
+    ...reachColumns(comparison),
     {title: 'Cost of pruning', cell: (row) => [percent(row.prune_overhead, 3)]},
     {title: 'Seeds', cell: (row) => [String(row.num_seeds)]},
   ];

@@ -43,6 +43,10 @@ std::unique_ptr<Policy> make_ucb(const OptionMap& options);
 // ones; the opposite of InfoBatch.
 std::unique_ptr<Policy> make_trim(const OptionMap& options);
 
+// The floor((1 - prune_ratio) N) highest scored samples, the same in every epoch if the scores stay
+// the same; all samples as long as none is scored. For scores that are given before the training.
+std::unique_ptr<Policy> make_subset(const OptionMap& options);
+
 // What they share: name and options, and how much of the data stays.
 class BuiltInPolicy : public Policy {
  public:

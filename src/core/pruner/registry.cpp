@@ -1,6 +1,7 @@
 #include "tamis/registry.h"
 
 #include <cmath>
+#include <cstdint>
 #include <stdexcept>
 
 #include "base/check.h"
@@ -11,9 +12,10 @@ namespace tamis {
 
 namespace {
 
-template <double kLow, double kHigh>
+template <std::int64_t kLow, std::int64_t kHigh>
 bool is_whole(double value) {
-  return value >= kLow && value <= kHigh && value == std::floor(value);
+  return value >= static_cast<double>(kLow) && value <= static_cast<double>(kHigh) &&
+         value == std::floor(value);
 }
 
 constexpr OptionRule kShare{"in [0, 1)", [](double x) { return x >= 0.0 && x < 1.0; }};
@@ -23,8 +25,15 @@ constexpr OptionInfo kDecay{"decay", 0.1, kPositiveShare, "share of the newest l
 constexpr OptionInfo kPruneRatio{"prune_ratio", 0.3, kShare,
                                  "fraction of the samples that is removed"};
 
+constexpr OptionInfo score_epochs(double epochs) {
+  return {"score_epochs",
+          epochs,
+          {"a whole number of at least 1", is_whole<1.0, 1e9>},
+          "epochs on all samples before the subset is chosen"};
+}
+
 // Defaults are the papers', except for those of loss-average, loss-ucb, epsilon-greedy and trim,
-// which are ours.
+// and the epochs of influence and forgetting, which are ours.
 std::vector<ScorerInfo> make_scorers() {
   return {
       {"batch-loss",
@@ -77,6 +86,26 @@ std::vector<ScorerInfo> make_scorers() {
          "exponent of the norms; 2 for squared errors"},
         {"alpha", 0.0, kShare, "share of the old score in the new one; 0: the last visit only"}},
        detail::make_output_gradient},
+      {"el2n",
+       "EL2N: norm of softmax minus label, measured before the training",
+       {score_epochs(20)},
+       detail::make_el2n,
+       true},
+      {"grand",
+       "GraNd: norm of the gradient by all parameters, measured before the training",
+       {score_epochs(4)},
+       detail::make_grand,
+       true},
+      {"influence",
+       "1 for what dataset pruning keeps, 0 for what it removes, found before the training",
+       {score_epochs(20)},
+       detail::make_influence,
+       true},
+      {"forgetting",
+       "how often the sample was forgotten, counted before the training",
+       {score_epochs(20)},
+       detail::make_forgetting,
+       true},
   };
 }
 
@@ -107,7 +136,7 @@ std::vector<PolicyInfo> make_policies() {
        {{"prune_ratio", 0.1, kShare, "fraction removed at random first"},
         {"groups",
          5,
-         {"a whole number in [1, 1000]", is_whole<1.0, 1000.0>},
+         {"a whole number in [1, 1000]", is_whole<1, 1000>},
          "number of difficulty groups"},
         {"window_scale", 0.9, kPositiveShare,
          "window as a share of the groups (groups * window_scale must round to at least 1)"}},
@@ -132,9 +161,14 @@ std::vector<PolicyInfo> make_policies() {
        {kPruneRatio,
         {"warmup_epochs",
          5,
-         {"a whole number of at least 0", is_whole<0.0, 1e9>},
+         {"a whole number of at least 0", is_whole<0, 1'000'000'000>},
          "epochs at the start that use everything"}},
        detail::make_trim},
+      {"subset",
+       "the highest scored samples, the same in every epoch; for scores given before the training",
+       "el2n",
+       {kPruneRatio},
+       detail::make_subset},
   };
 }
 
@@ -145,6 +179,13 @@ constexpr std::string_view kRaju =
     "Raju et al., Accelerating Deep Learning with Dynamic Data Pruning";
 constexpr std::string_view kBatchLossScore =
     "Zhou et al., Batch Loss Score for Dynamic Data Pruning, CVPR 2026";
+
+constexpr std::string_view kPaul =
+    "Paul et al., Deep Learning on a Data Diet: Finding Important Examples Early in Training";
+constexpr std::string_view kYang =
+    "Yang et al., Dataset Pruning: Reducing Training Data by Examining Generalization Influence";
+constexpr std::string_view kToneva =
+    "Toneva et al., An Empirical Study of Example Forgetting during Deep Neural Network Learning";
 
 constexpr MethodInfo kMethods[] = {
     {"full", "all samples in every epoch; what the others are compared with", "last-batch-loss",
@@ -195,6 +236,13 @@ constexpr MethodInfo kMethods[] = {
      "output-gradient", "seta", ""},
     {"ogs-trim", "leaves out the highest gradients of watched outputs, for wrong labels",
      "output-gradient", "trim", ""},
+    {"el2n", "static: the samples with the largest error after 20 epochs", "el2n", "subset", kPaul},
+    {"grand", "static: the samples with the largest gradient after 4 epochs", "grand", "subset",
+     kPaul},
+    {"dp", "static: without the samples whose influences cancel out, after 20 epochs", "influence",
+     "subset", kYang},
+    {"forgetting", "static: the samples that were forgotten most often in 20 epochs", "forgetting",
+     "subset", kToneva},
 };
 
 // The given options over the defaults; refuses names that do not exist and values against the rule.

@@ -43,4 +43,11 @@ std::unique_ptr<Scorer> make_reconstruction(std::size_t num_samples, const Optio
 // sample. Skips a batch whose norms are all 0, or of which one is negative or not finite.
 std::unique_ptr<Scorer> make_output_gradient(std::size_t num_samples, const OptionMap& options);
 
+// Scores that somebody else computes: the first value that is observed as a sample's loss stays for
+// good. What they stand for, and after how many epochs they are measured, is for the trainer.
+std::unique_ptr<Scorer> make_el2n(std::size_t num_samples, const OptionMap& options);
+std::unique_ptr<Scorer> make_grand(std::size_t num_samples, const OptionMap& options);
+std::unique_ptr<Scorer> make_influence(std::size_t num_samples, const OptionMap& options);
+std::unique_ptr<Scorer> make_forgetting(std::size_t num_samples, const OptionMap& options);
+
 }  // namespace tamis::detail

@@ -89,6 +89,8 @@ Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visi
   for (const TrueLosses& truth : truths) result.epochs.push_back(truth.epoch);
   std::vector<ReplayedScore> all;
   for (const ScorerInfo& info : registered_scorers()) {
+    // A recording cannot show what was measured before it began.
+    if (info.is_given) continue;
     all.push_back(make_replayed_score({std::string(info.name)}, recording));
   }
   const std::size_t num_registered = all.size();

@@ -39,6 +39,7 @@ runs::ComparisonPlan new_plan(const std::string& command, const ComparisonFlags&
     runs::validate(plan);
     return 0;
   });
+  plan.reach = flags.reach;
   return plan;
 }
 
@@ -179,10 +180,15 @@ void compare_with_command(const CommandFlags& command, const ComparisonFlags& fl
   std::optional<Progress> progress;
   if (!flags.quiet) progress.emplace(all.size());
   for (const PlannedRun& run : all) {
-    const bool was_finished = run.is_finished();
-    if (!was_finished && !run_command(text, run, progress)) {
-      stop_interrupted("compare", comparison.path().string());
-    }
+    bool was_finished = run.is_finished();
+    runs::Attempts attempts(flags.repeat_disturbed);
+    do {
+      if (run.is_finished()) continue;
+      was_finished = false;
+      if (!run_command(text, run, progress)) {
+        stop_interrupted("compare", comparison.path().string());
+      }
+    } while (attempts.discards(run));
     if (!flags.quiet && !flags.json) print_run(run, was_finished);
   }
   comparison.finish();

@@ -19,10 +19,19 @@ void ComparisonFlags::add(CLI::App& command, const ComparisonWords& words) {
   add_counts(command, "--seeds", seeds,
              fmt::format("one run per {} and seed (default: 0 1 2)", varied));
   command.add_option("--baseline", baseline, baseline_help)->type_name("NAME");
+  command
+      .add_option("--reach", reach,
+                  "a value of the headline: shows how long each method takes to reach it (0.9: 90 "
+                  "% for\nan accuracy)")
+      ->type_name("NUMBER");
   add_path(command, "--out", out, fmt::format("folder of the {} (default: {})", noun, folder))
       .type_name("FOLDER");
   add_path(command, "--resume", resume, fmt::format("continue the {} in this folder", noun))
       .type_name("FOLDER");
+  command.add_flag(
+      "--repeat-disturbed", repeat_disturbed,
+      fmt::format("make runs again, twice at most, that got less than {:.0f} % of the processor",
+                  100.0 * runs::kLeastProcessorShare));
   command.add_flag("--overwrite", overwrite,
                    fmt::format("replace a {} that is in the folder, with all its runs", noun));
   command.add_flag("--json", json, "print the summary as JSON");
@@ -30,9 +39,12 @@ void ComparisonFlags::add(CLI::App& command, const ComparisonWords& words) {
 }
 
 void ComparisonFlags::check_resume_alone(const std::string& noun, bool others) const {
-  if (others || overwrite || !seeds.empty() || !baseline.empty() || !out.empty()) {
-    throw UsageError(fmt::format(
-        "--resume takes all settings from the {}; only --json and --quiet go with it", noun));
+  if (others || overwrite || !seeds.empty() || !baseline.empty() || !out.empty() || reach) {
+    throw UsageError(
+        fmt::format("--resume takes all settings from the {}; only --json, --quiet and "
+                    "--repeat-disturbed go with "
+                    "it",
+                    noun));
   }
 }
 
@@ -46,13 +58,22 @@ std::string default_baseline(const std::vector<std::string>& methods) {
   return has_full || methods.empty() ? "full" : methods.front();
 }
 
+namespace {
+
+std::string describe_disturbance(const runs::RunResult& result) {
+  if (!result.is_disturbed()) return {};
+  return fmt::format("  disturbed: got {:.0f} % of the processor", 100.0 * *result.processor_share);
+}
+
+}  // namespace
+
 void print_run(const runs::PlannedRun& planned, bool was_finished) {
   const runs::RunData run = planned.read();
   const runs::RunResult result = runs::summarize_run(run);
-  print(fmt::format("{}  {} {}  pruned {:.1f} %  {}{}\n", planned.title(), run.headline().title(),
+  print(fmt::format("{}  {} {}  pruned {:.1f} %  {}{}{}\n", planned.title(), run.headline().title(),
                     runs::MetricFormat(run.headline(), result.value).value(result.value),
                     100.0 * result.pruned_share, runs::format_duration(result.train_seconds),
-                    was_finished ? "  (was done)" : ""));
+                    describe_disturbance(result), was_finished ? "  (was done)" : ""));
 }
 
 void print_summary(const runs::Comparison& comparison, const ComparisonFlags& flags,

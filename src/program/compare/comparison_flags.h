@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct ComparisonFlags {
   std::string baseline;  // empty: not given
   std::string out;
   std::string resume;
+  std::optional<double> reach;  // value of the headline
+  bool repeat_disturbed = false;
   bool overwrite = false;
   bool json = false;
   bool quiet = false;

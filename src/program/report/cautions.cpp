@@ -45,7 +45,14 @@ std::string unequal(const std::vector<Setting>& settings) {
   for (const Setting& setting : settings) {
     const bool is_method = setting.key.starts_with("method.");
     const bool is_machine = setting.key.starts_with("environment.");
-    if (!setting.is_common() && !is_method && !is_machine) keys.push_back(setting.key);
+    // A method that trains fewer epochs says so by full_epochs.
+    const bool is_budget = setting.key == "epochs" &&
+                           std::any_of(settings.begin(), settings.end(), [](const Setting& one) {
+                             return one.key == "method.full_epochs";
+                           });
+    if (!setting.is_common() && !is_method && !is_machine && !is_budget) {
+      keys.push_back(setting.key);
+    }
   }
   if (keys.empty()) return {};
   return fmt::format("The runs differ in more than the method: {}.", enumerate(keys));
@@ -59,6 +66,25 @@ bool have_equal_speed(const std::vector<Setting>& settings) {
     return std::count(kSpeed.begin(), kSpeed.end(), setting.key) > 0 &&
            (!setting.is_common() || setting.values.front().second.is_array());
   });
+}
+
+// Runs beside which the machine did something else.
+std::string disturbed(const ReportComparison& comparison) {
+  std::vector<std::string> names;
+  for (const runs::SummaryRow& row : comparison.summary.rows) {
+    for (const auto& [seed, result] : row.runs) {
+      if (result.is_disturbed()) {
+        names.push_back(
+            fmt::format("{} seed {} ({:.0f} %)", row.label, seed, 100.0 * *result.processor_share));
+      }
+    }
+  }
+  if (names.empty()) return {};
+  return fmt::format(
+      "{} got less than {:.0f} % of the processor: {}. Times and savings that they are part of say "
+      "little.",
+      names.size() == 1 ? "One run" : fmt::format("{} runs", names.size()),
+      100.0 * runs::kLeastProcessorShare, enumerate(names));
 }
 
 std::string more_saved_than_pruned(const runs::Summary& summary) {
@@ -117,6 +143,7 @@ std::vector<std::string> cautions(const ReportComparison& comparison,
         "The runs were timed on different machines or with different numbers of threads: their "
         "times cannot be compared.");
   }
+  texts.push_back(disturbed(comparison));
   if (const std::string difference = disagreement(comparison); !difference.empty()) {
     texts.push_back(fmt::format(
         "summary.json does not agree with the runs ({}). The figures here are the runs' own.",

@@ -155,6 +155,8 @@ ordered_json comparison_json(const ReportComparison& comparison) {
           {"metrics", metrics_json(comparison)},
           {"baseline", baseline.empty() ? ordered_json() : ordered_json(baseline)},
           {"confidence", comparison.summary.confidence},
+          {"reach", comparison.summary.reach_value ? ordered_json(*comparison.summary.reach_value)
+                                                   : ordered_json()},
           {"time_saved_of",
            comparison.summary.has_processor_time ? "processor_seconds" : "train_seconds"},
           {"verdict", verdict(comparison)},

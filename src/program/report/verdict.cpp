@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runs/equal_budget.h"
+
 namespace tamis::program {
 
 namespace {
@@ -144,6 +146,58 @@ std::string saving_sentence(const Findings& findings, const Summary& summary) {
                      allowance(best, summary));
 }
 
+// Whether choosing samples by a score was worth more than training on as few without choosing.
+std::vector<std::string> budget_sentences(const Summary& summary) {
+  const MetricFormat format = summary.format();
+  const std::string& unit = format.difference_unit();
+  std::vector<std::string> sentences;
+  for (const SummaryRow& row : summary.rows) {
+    const std::string judgement = runs::budget_text(row, summary.metric);
+    if (judgement == "yes") {
+      std::vector<std::string> beaten;
+      for (const auto& [label, difference] : row.equal_budget) beaten.push_back(label);
+      sentences.push_back(fmt::format("{} beats {}, which trained on no more samples.", row.label,
+                                      enumerate(beaten)));
+    }
+    if (judgement != "no") continue;
+    const std::vector<std::string> labels = runs::unbeaten(row, summary.metric);
+    std::vector<std::string> parts;
+    for (const auto& [label, difference] : row.equal_budget) {
+      if (std::find(labels.begin(), labels.end(), label) == labels.end()) continue;
+      parts.push_back(fmt::format("{} ({}{}{}, 95 % interval {} to {})", label,
+                                  format.signed_number(difference.mean), unit.empty() ? "" : " ",
+                                  unit, format.signed_number(*difference.low),
+                                  format.signed_number(*difference.high)));
+    }
+    sentences.push_back(fmt::format("{} is not shown to beat {}, which trained on no more samples.",
+                                    row.label, enumerate(parts)));
+  }
+  return sentences;
+}
+
+// "bls-infobatch reached 90.00 % in 61.3 % of the time of full."
+std::string reach_sentence(const Summary& summary) {
+  if (!summary.reach_value) return {};
+  std::vector<std::string> parts;
+  for (const SummaryRow& row : summary.rows) {
+    if (!row.reach || row.label == summary.baseline) continue;
+    const std::string seeds =
+        row.reach->num_reached < row.runs.size()
+            ? fmt::format(" ({} of {} seeds)", row.reach->num_reached, row.runs.size())
+            : "";
+    if (row.reach->num_reached == 0) {
+      parts.push_back(fmt::format("{} not at all", row.label));
+    } else if (row.reach->share_of_baseline) {
+      parts.push_back(
+          fmt::format("{} in {}{}", row.label, percent(*row.reach->share_of_baseline, 1), seeds));
+    }
+  }
+  if (parts.empty()) return {};
+  return fmt::format("A {} of {} was reached, of the time that {} took to reach it, by {}.",
+                     summary.metric.title(), summary.format().value(*summary.reach_value),
+                     summary.baseline, enumerate(parts));
+}
+
 std::string overhead_sentence(const Summary& summary) {
   double most = -1.0;
   for (const SummaryRow& row : summary.rows) {
@@ -198,7 +252,9 @@ std::vector<std::string> verdict(const ReportComparison& comparison) {
                                     enumerate(labels_of(findings.unpaired)),
                                     is_or_are(findings.unpaired), summary.baseline));
   }
+  for (std::string& sentence : budget_sentences(summary)) sentences.push_back(std::move(sentence));
   sentences.push_back(saving_sentence(findings, summary));
+  sentences.push_back(reach_sentence(summary));
   sentences.push_back(overhead_sentence(summary));
   std::erase(sentences, "");
   return sentences;

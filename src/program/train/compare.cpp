@@ -1,5 +1,6 @@
 // tamis compare: methods times seeds, and a table.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "program/train/comparison_run.h"
 #include "program/train/team_flags.h"
 #include "program/train/training_flags.h"
+#include "training/trainer/budget.h"
 
 namespace tamis::program {
 
@@ -26,7 +28,17 @@ struct CompareArguments {
   CommandFlags command;
   ComparisonFlags comparison;
   std::vector<std::string> methods;
+  bool equal_budget = false;
 };
+
+// The methods of --equal-budget, then the others.
+std::vector<std::string> with_budget_rows(const std::vector<std::string>& methods) {
+  std::vector<std::string> all = training::budget_methods();
+  for (const std::string& method : methods) {
+    if (std::find(all.begin(), all.end(), method) == all.end()) all.push_back(method);
+  }
+  return all;
+}
 
 // The settings that the runs share, and the plan with the methods.
 struct NewComparison {
@@ -40,24 +52,28 @@ NewComparison new_comparison(const CompareArguments& arguments) {
                                        : training::registered_presets().front();
   const TrainingChoice choice = arguments.flags.choose(&preset);
   const ComparisonFlags& flags = arguments.comparison;
-  const auto& names = arguments.methods.empty() ? preset.methods : arguments.methods;
+  const auto& chosen = arguments.methods.empty() ? preset.methods : arguments.methods;
+  const auto names = arguments.equal_budget ? with_budget_rows(chosen) : chosen;
   const auto plan = as_usage([&] {
     std::vector<Method> methods;
     for (const std::string& name : names) {
-      methods.push_back(parse_method(name, choice.options));
-      check_reachable(methods.back(), choice.config.training.epochs);
+      methods.push_back(training::parse_trained_method(name, choice.options));
+      training::check_budget(methods.back(), choice.config.training.epochs);
     }
     check_used(choice.options, methods);
-    return training::make_plan(choice.config, methods,
-                               flags.seeds.empty() ? preset.seeds : flags.seeds,
-                               flags.baseline.empty() ? default_baseline(names) : flags.baseline);
+    auto made = training::make_plan(
+        choice.config, methods, flags.seeds.empty() ? preset.seeds : flags.seeds,
+        flags.baseline.empty() ? default_baseline(names) : flags.baseline);
+    made.reach = flags.reach;
+    return made;
   });
   return {choice.config, plan};
 }
 
 Comparison open_comparison(const CompareArguments& arguments) {
-  arguments.comparison.check_resume_alone(
-      "comparison", arguments.flags.is_any_given() || !arguments.methods.empty());
+  arguments.comparison.check_resume_alone("comparison", arguments.flags.is_any_given() ||
+                                                            !arguments.methods.empty() ||
+                                                            arguments.equal_budget);
   return Comparison::open(arguments.comparison.resume);
 }
 
@@ -93,7 +109,7 @@ bool uses_command(const CompareArguments& arguments) {
 
 void compare(const CompareArguments& arguments) {
   if (uses_command(arguments)) {
-    if (arguments.flags.is_any_given()) {
+    if (arguments.flags.is_any_given() || arguments.equal_budget) {
       throw UsageError(
           "--command takes no settings of the training: its program has settings of its own");
     }
@@ -126,6 +142,10 @@ void add_compare(CLI::App& program) {
       "compare", "Train with several methods and seeds, and compare them fairly");
   add_methods_flag(command, arguments->methods,
                    "what to compare, see below (default: those of the preset)");
+  command.add_flag(
+      "--equal-budget", arguments->equal_budget,
+      "begin with what trains on as few samples without choosing among them: fewer-epochs and\n"
+      "random-dynamic, with and without annealing; needs --target-prune");
   arguments->command.add(command);
   arguments->comparison.add(
       command,
@@ -144,6 +164,8 @@ void add_compare(CLI::App& program) {
       "  tamis compare --preset quick\n"
       "  tamis compare --methods full bls-infobatch:alpha=0.5 bls-infobatch:alpha=0.9 --seeds 0 1 "
       "2\n"
+      "  tamis compare --target-prune 0.5 --equal-budget --methods infobatch bls-infobatch --reach "
+      "0.88\n"
       "  tamis compare --command \"python train.py\" --methods full bls-infobatch\n"
       "Exit code: 130 or 143 after Ctrl-C or SIGTERM.\n");
   command.callback([arguments] { compare(*arguments); });

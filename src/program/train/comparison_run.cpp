@@ -67,7 +67,7 @@ void run_and_print(const runs::Comparison& comparison, const training::DataSplit
                            !is_quiet && is_terminal(Stream::error));
   const auto outcome = training::run_comparison(
       comparison, data, progress, [] { return StopSignals::received() != 0; }, output.team,
-      output.layout);
+      output.layout, output.flags.repeat_disturbed);
   if (outcome == training::Outcome::interrupted) {
     if (output.team.is_first()) stop_interrupted(output.command, comparison.path().string());
     // The signal may have come to another process.

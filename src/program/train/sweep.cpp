@@ -59,8 +59,10 @@ void sweep(const SweepArguments& arguments) {
     std::vector<Method> methods = {parse_method(baseline, choice.options)};
     for (auto& one : sweep_methods(values, choice.options)) methods.push_back(std::move(one));
     check_used(choice.options, methods);
-    return training::make_plan(shared, methods, flags.seeds.empty() ? preset.seeds : flags.seeds,
-                               baseline);
+    auto made = training::make_plan(shared, methods,
+                                    flags.seeds.empty() ? preset.seeds : flags.seeds, baseline);
+    made.reach = flags.reach;
+    return made;
   });
   const std::filesystem::path folder =
       !flags.out.empty()

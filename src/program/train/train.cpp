@@ -25,6 +25,7 @@
 #include "runs/summary.h"
 #include "tamis/method.h"
 #include "tamis/registry.h"
+#include "training/trainer/budget.h"
 #include "training/trainer/progress_line.h"
 #include "training/trainer/trainer.h"
 
@@ -66,12 +67,13 @@ std::string method_text(const TrainArguments& arguments) {
 RunConfig new_config(const TrainArguments& arguments) {
   TrainingChoice choice = arguments.flags.choose();
   choice.config.num_recorded = arguments.num_recorded;
-  choice.config.method = as_usage([&] {
-    auto method = parse_method(method_text(arguments), choice.options);
-    check_used(choice.options, {&method, 1});
-    check_reachable(method, choice.config.training.epochs);
-    return method;
-  });
+  choose_method(choice.config, as_usage([&] {
+                  auto method =
+                      training::parse_trained_method(method_text(arguments), choice.options);
+                  check_used(choice.options, {&method, 1});
+                  training::check_budget(method, choice.config.training.epochs);
+                  return method;
+                }));
   return choice.config;
 }
 
@@ -139,6 +141,7 @@ nlohmann::ordered_json result_json(const training::Trainer& trainer) {
 std::string missed_target(const training::Trainer& trainer, double pruned_share) {
   const auto target = trainer.config().method.target_prune;
   if (!target || std::abs(pruned_share - *target) <= 0.005) return "";
+  if (training::is_fewer_epochs(trainer.config().method)) return "";  // whole epochs only
   return fmt::format(
       "the target was to prune {:.1f} %, which policy {} could not reach with its ratio in [0, "
       "{}]\n",

@@ -15,6 +15,7 @@
 #include "tamis/registry.h"
 #include "training/data/known_data.h"
 #include "training/models/model_names.h"
+#include "training/trainer/budget.h"
 #include "training/trainer/team.h"
 
 namespace tamis::program {
@@ -26,6 +27,7 @@ using training::RunConfig;
 constexpr std::string_view kData = "Data and model";
 constexpr std::string_view kTraining = "Training";
 constexpr std::string_view kPruning = "Options of scores and policies";
+constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
 
 template <typename Names>
 std::string join(const Names& names, std::string_view separator = ", ") {
@@ -162,6 +164,9 @@ void TrainingFlags::add_data(CLI::App& command) {
   add_number(command, "--imbalance",
              "share of the last class to keep; the classes before it lose less (default: 1)", kData,
              [](TrainingChoice& c, double x) { c.config.data.imbalance = x; });
+  add_number(command, "--copies",
+             "share of the training samples that are replaced by copies of 300 others (default: 0)",
+             kData, [](TrainingChoice& c, double x) { c.config.data.copies = x; });
   add_name(command, "--model", join(training::model_names()) + " (default: small-cnn)", kData,
            [](TrainingChoice& c, const std::string& name) { c.config.model.name = name; });
   add_number(command, "--width", "factor for the channels of every layer (default: 1)", kData,
@@ -208,10 +213,16 @@ void TrainingFlags::add_training(CLI::App& command) {
              "share of a label that is spread over all classes (default: 0)", kTraining,
              [](TrainingChoice& c, double x) { c.config.training.label_smoothing = x; });
   add_name(command, "--augment",
-           "random changes of the images: none, crop or crop-flip (default: none)", kTraining,
-           [](TrainingChoice& c, const std::string& text) {
+           "random changes of the images: none, crop, crop-flip, or translate-flip, which moves "
+           "them by\ntwo pixels and mirrors the border (default: none)",
+           kTraining, [](TrainingChoice& c, const std::string& text) {
              c.config.training.augment = static_cast<training::AugmentKind>(
                  find_name("--augment", text, training::kAugmentNames));
+           });
+  add_name(command, "--test-flip",
+           "on: tests average over the image and its mirror image (default: off)", kTraining,
+           [](TrainingChoice& c, const std::string& text) {
+             c.config.training.test_flip = find_name("--test-flip", text, kSwitch) == 1;
            });
   add_name(command, "--precision",
            "of convolutions and linear layers: float32 or bfloat16 (default: bfloat16 where the\n"
@@ -224,7 +235,6 @@ void TrainingFlags::add_training(CLI::App& command) {
       command, "--channels-last",
       "layout of the feature maps, on or off; fast with oneDNN (default: on where torch has it)",
       kTraining, [](TrainingChoice& c, const std::string& text) {
-        constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
         c.config.training.channels_last = find_name("--channels-last", text, kSwitch) == 1;
       });
   add_count(command, "--threads", "processor cores for each process (default: all)", kTraining,
@@ -318,6 +328,9 @@ std::string describe_methods() {
   for (const auto& method : registered_methods()) {
     entries.emplace_back(method.name, method.summary);
   }
+  entries.emplace_back(
+      training::kFewerEpochs,
+      "all samples in fewer epochs, as --target-prune says: what pruning must beat");
   return describe("Methods", entries) +
          "  SCORE+POLICY is a method too, and options may follow: bls-seta:alpha=0.8,groups=7\n";
 }

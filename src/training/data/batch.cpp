@@ -26,6 +26,7 @@ struct Transform {
   std::int64_t top = 0;
   std::int64_t left = 0;
   bool flip = false;
+  bool mirrors_border = false;
 };
 
 Transform draw(const Augmentation& options, std::uint64_t epoch, std::uint64_t index) {
@@ -39,7 +40,8 @@ Transform draw(const Augmentation& options, std::uint64_t epoch, std::uint64_t i
   constexpr std::uint64_t kMask = (1U << 24U) - 1;
   return {.top = offset(bits & kMask),
           .left = offset((bits >> 24U) & kMask),
-          .flip = options.flip && (bits >> 63U) != 0};
+          .flip = options.flip && (bits >> 63U) != 0,
+          .mirrors_border = options.mirrors_border};
 }
 
 // Maps a byte to its normalised value, per channel.
@@ -59,6 +61,27 @@ struct Shape {
   std::int64_t channels, height, width;
   std::int64_t size() const { return channels * height * width; }
 };
+
+// -1 is 1, and `side` is side - 2: the row at the edge is not repeated.
+std::int64_t mirrored(std::int64_t place, std::int64_t side) {
+  const std::int64_t inside = place < 0 ? -place : place >= side ? 2 * side - 2 - place : place;
+  return std::clamp<std::int64_t>(inside, 0, side - 1);
+}
+
+void copy_mirrored(const std::uint8_t* from, float* to, const Shape& shape, const Lookup& lookup,
+                   const Transform& transform) {
+  for (std::int64_t c = 0; c < shape.channels; ++c) {
+    const auto& values = lookup[static_cast<std::size_t>(c)];
+    for (std::int64_t y = 0; y < shape.height; ++y, to += shape.width) {
+      const std::int64_t row = mirrored(y + transform.top, shape.height);
+      const std::uint8_t* pixels = from + (c * shape.height + row) * shape.width;
+      for (std::int64_t x = 0; x < shape.width; ++x) {
+        to[x] = values[pixels[mirrored(x + transform.left, shape.width)]];
+      }
+      if (transform.flip) std::reverse(to, to + shape.width);
+    }
+  }
+}
 
 void copy_image(const std::uint8_t* from, float* to, const Shape& shape, const Lookup& lookup,
                 const Transform& transform) {
@@ -107,7 +130,8 @@ Batch make(const Dataset& data, std::span<const SampleIndex> indices,
       const Transform transform =
           augmentation != nullptr ? draw(*augmentation, epoch, static_cast<std::uint64_t>(index))
                                   : Transform{};
-      copy_image(from + index * shape.size(), to + i * shape.size(), shape, lookup, transform);
+      const auto copy = transform.mirrors_border ? copy_mirrored : copy_image;
+      copy(from + index * shape.size(), to + i * shape.size(), shape, lookup, transform);
       targets[i] = labels[index];
     }
   });

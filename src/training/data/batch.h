@@ -15,8 +15,9 @@ namespace tamis::training {
 // Random crop and horizontal flip. What happens to a sample depends on (seed, epoch, sample index)
 // alone: not on the batch it is in, the order, or the number of threads.
 struct Augmentation {
-  std::int64_t padding = 4;  // black border from which the crop of the original size is taken; >= 0
-  bool flip = true;          // mirror left and right in half of the cases
+  std::int64_t padding = 4;     // border from which the crop of the original size is taken; >= 0
+  bool mirrors_border = false;  // the border is the image mirrored at its edge, instead of black
+  bool flip = true;             // mirror left and right in half of the cases
   std::uint64_t seed = 0;
 };
 

@@ -43,6 +43,29 @@ Dataset make_long_tailed(const Dataset& data, double imbalance, std::uint64_t se
   return data.select(torch::tensor(indices, torch::kInt64));
 }
 
+// As crawled data are: some images are there again and again.
+Dataset add_copies(const Dataset& data, double share, std::uint64_t seed) {
+  constexpr std::size_t kMostOriginals = 300;
+  RandomStream random(seed, 1, Purpose::class_sizes);  // 0 is for the sizes themselves
+  const Bitmap replaced =
+      detail::choose(data.size(), detail::floor_share(share, data.size()), random);
+  Bitmap others(data.size(), true);
+  others -= replaced;
+  const std::size_t num_others = others.count();
+  const Bitmap chosen =
+      detail::choose(others, num_others, std::min(kMostOriginals, num_others), random);
+  std::vector<std::int64_t> originals;
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    if (chosen.test(i)) originals.push_back(static_cast<std::int64_t>(i));
+  }
+  std::vector<std::int64_t> sources(data.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    sources[i] =
+        replaced.test(i) ? originals[random.below(originals.size())] : static_cast<std::int64_t>(i);
+  }
+  return data.select(torch::tensor(sources, torch::kInt64));
+}
+
 Dataset add_label_noise(const Dataset& data, double share, std::uint64_t seed) {
   RandomStream random(seed, 0, Purpose::label_noise);
   const Bitmap wrong = detail::choose(data.size(), detail::floor_share(share, data.size()), random);
@@ -66,6 +89,7 @@ DataSplits disturb(const DataSplits& data, const DataConfig& config, std::uint64
   if (config.imbalance < 1.0) {
     result.train = make_long_tailed(result.train, config.imbalance, seed);
   }
+  if (config.copies > 0.0) result.train = add_copies(result.train, config.copies, seed);
   if (config.label_noise > 0.0 && data.train.num_classes > 1) {
     result.train = add_label_noise(result.train, config.label_noise, seed);
   }

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "base/check.h"
+#include "training/models/fast_cnn.h"
 #include "training/models/model_names.h"
 #include "training/models/resnet.h"
 #include "training/models/small_cnn.h"
@@ -45,6 +46,12 @@ Model::Model(const std::string& name, const ModelOptions& options)
       bfloat16_(options.bfloat16) {}
 
 torch::Tensor Model::forward(const torch::Tensor& images) {
+  if (!bfloat16_) return last_layer()(compute(images));
+  const Bfloat16Autocast autocast;
+  return last_layer()(compute(images)).to(torch::kFloat);
+}
+
+torch::Tensor Model::features(const torch::Tensor& images) {
   if (!bfloat16_) return compute(images);
   const Bfloat16Autocast autocast;
   return compute(images).to(torch::kFloat);
@@ -59,17 +66,20 @@ std::shared_ptr<Model> make_model(const std::string& name, const ModelOptions& o
   detail::require(options.width_factor > 0.0 && options.width_factor <= 16.0, "Model",
                   "width_factor", "in (0, 16]", options.width_factor);
   if (name == "small-cnn") return std::make_shared<SmallCnn>(options);
+  if (name == "fast-cnn") return std::make_shared<FastCnn>(options);
   if (name == "resnet18") return std::make_shared<ResNet>(ResNet::Depth::resnet18, options);
   if (name == "resnet50") return std::make_shared<ResNet>(ResNet::Depth::resnet50, options);
   throw std::invalid_argument(
-      detail::concat("Model: name must be small-cnn, resnet18 or resnet50, got ", name));
+      detail::concat("Model: name must be small-cnn, fast-cnn, resnet18 or resnet50, got ", name));
 }
 
-std::vector<std::string> model_names() { return {"small-cnn", "resnet18", "resnet50"}; }
+std::vector<std::string> model_names() { return {"small-cnn", "fast-cnn", "resnet18", "resnet50"}; }
 
 std::int64_t num_parameters(const torch::nn::Module& module) {
   std::int64_t count = 0;
-  for (const torch::Tensor& parameter : module.parameters()) count += parameter.numel();
+  for (const torch::Tensor& parameter : module.parameters()) {
+    if (parameter.requires_grad()) count += parameter.numel();
+  }
   return count;
 }
 

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <torch/nn/module.h>
+#include <torch/nn/modules/linear.h>
 #include <torch/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,12 +30,23 @@ class Model : public torch::nn::Module {
  public:
   torch::Tensor forward(const torch::Tensor& images);
 
+  // What the last layer, which is linear, is given: [B, D], float32.
+  torch::Tensor features(const torch::Tensor& images);
+  virtual torch::nn::Linear last_layer() const = 0;
+
+  // Sets what is computed from the training images and not trained; most models have nothing and do
+  // not ask for them. `images` gives some, normalised, [N, C, H, W].
+  virtual void prepare(const std::function<torch::Tensor()>& /*images*/) {}
+  // How much faster than the others this parameter learns; its weight decay falls by as much.
+  virtual double learning_rate_factor(const std::string& /*parameter*/) const { return 1.0; }
+
  protected:
   Model(const std::string& name, const ModelOptions& options);
 
   at::MemoryFormat layout() const { return layout_; }
 
  private:
+  // The features.
   virtual torch::Tensor compute(torch::Tensor images) = 0;
 
   at::MemoryFormat layout_;

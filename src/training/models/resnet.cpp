@@ -114,7 +114,7 @@ torch::Tensor ResNet::compute(torch::Tensor images) {
   torch::Tensor x = images.contiguous(layout());
   x = torch::relu(norm_(stem_(x)));
   x = stages_->forward(x);
-  return classifier_(torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1));
+  return torch::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
 }
 
 }  // namespace tamis::training

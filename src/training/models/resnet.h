@@ -18,6 +18,8 @@ class ResNet final : public Model {
 
   ResNet(Depth depth, const ModelOptions& options);
 
+  torch::nn::Linear last_layer() const override { return classifier_; }
+
  private:
   torch::Tensor compute(torch::Tensor images) override;
 

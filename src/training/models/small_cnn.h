@@ -17,6 +17,8 @@ class SmallCnn final : public Model {
  public:
   explicit SmallCnn(const ModelOptions& options);
 
+  torch::nn::Linear last_layer() const override { return classifier_; }
+
  private:
   torch::Tensor compute(torch::Tensor images) override;
 

@@ -20,9 +20,15 @@ namespace fs = std::filesystem;
 using detail::concat;
 using runs::Json;
 
-constexpr std::string_view kCheckpointFormat = "tamis-checkpoint";
 // Version 1 had the weights as TorchScript.
-constexpr std::uint64_t kCheckpointFormatVersion = 2;
+constexpr runs::SealedFormat kCheckpointFormat = {.name = "tamis-checkpoint",
+                                                  .newest = 2,
+                                                  .first_sealed = 2,
+                                                  .cure = "--overwrite begins the run again"};
+
+runs::SealedDocument read_index(const fs::path& folder) {
+  return runs::read_sealed_json(folder / runs::kCheckpointFile, kCheckpointFormat);
+}
 
 struct FileNames {
   std::uint64_t number = 0;  // of the checkpoint, counted from the start of the run
@@ -51,7 +57,7 @@ void remove_others(const fs::path& folder, const FileNames& names) {
 FileNames new_names(const fs::path& folder, bool is_final, bool has_history) {
   std::uint64_t number = 1;
   if (fs::exists(folder / runs::kCheckpointFile)) {
-    const Json index = runs::read_sealed_json(folder / runs::kCheckpointFile);
+    const Json index = read_index(folder).json;
     number += runs::Fields(index, (folder / runs::kCheckpointFile).native()).whole("number");
   }
   const std::string suffix = is_final ? "" : concat("-", number);
@@ -62,8 +68,8 @@ FileNames new_names(const fs::path& folder, bool is_final, bool has_history) {
 
 Json to_json(const CheckpointState& state, const FileNames& names) {
   Json json = {
-      {"format", kCheckpointFormat},
-      {"format_version", kCheckpointFormatVersion},
+      {"format", kCheckpointFormat.name},
+      {"format_version", kCheckpointFormat.newest},
       {"number", names.number},
       {"model", names.model},
       {"pruner", names.pruner},
@@ -85,10 +91,10 @@ fs::path part_of(const fs::path& folder, const runs::Fields& index, const char* 
 }
 
 // The state, and the parts restored.
-CheckpointState restore(const fs::path& folder, const Json& json, const CheckpointParts& parts) {
+CheckpointState restore(const fs::path& folder, const CheckpointParts& parts) {
+  const auto [json, version] = read_index(folder);
   const runs::Fields index(json, (folder / runs::kCheckpointFile).native());
-  if (runs::require_format(json, kCheckpointFormat, kCheckpointFormatVersion, index.source()) ==
-      1) {
+  if (version == 1) {
     throw std::runtime_error(concat(
         index.source(), ": names weights that an older tamis wrote as TorchScript, and this ",
         "one executes nothing that a file says; finish the run with the version that began ",
@@ -140,7 +146,7 @@ std::optional<CheckpointState> load_checkpoint(const fs::path& folder,
   const bool is_there = fs::exists(folder / runs::kCheckpointFile);
   detail::require_same(parts.communicator, is_there ? "a checkpoint" : "no checkpoint");
   if (!is_there) return std::nullopt;
-  return restore(folder, runs::read_sealed_json(folder / runs::kCheckpointFile), parts);
+  return restore(folder, parts);
 }
 
 }  // namespace tamis::training

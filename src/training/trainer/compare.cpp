@@ -11,6 +11,7 @@
 #include "base/agreement.h"
 #include "training/data/batch.h"
 #include "training/models/model.h"
+#include "training/trainer/budget.h"
 
 namespace tamis::training {
 
@@ -45,6 +46,16 @@ void warm_up(const RunConfig& config, const Dataset& data) {
   }
 }
 
+// Rank 0 decides and removes, the others follow.
+bool is_discarded(const runs::PlannedRun& run, runs::Attempts& attempts, const Team& team) {
+  std::int64_t is_gone = 0;
+  detail::together(*team.communicator(), [&] {
+    if (team.is_first()) is_gone = attempts.discards(run) ? 1 : 0;
+  });
+  team.communicator()->all_reduce(std::span(&is_gone, 1));
+  return is_gone != 0;
+}
+
 }  // namespace
 
 runs::ComparisonPlan make_plan(const RunConfig& shared, const std::vector<Method>& methods,
@@ -67,22 +78,25 @@ RunConfig shared_config(const runs::Comparison& comparison) {
 
 Outcome run_comparison(const runs::Comparison& comparison, const DataSplits& data,
                        ComparisonObserver& observer, const StopRequest& stop, const Team& team,
-                       Layout layout) {
+                       Layout layout, bool repeats_disturbed) {
   const RunConfig shared = shared_config(comparison);
   bool is_warm = false;
   for (const runs::PlannedRun& run : comparison.runs()) {
-    const bool was_finished = run.is_finished();
-    if (!was_finished) {
+    bool was_finished = run.is_finished();
+    runs::Attempts attempts(repeats_disturbed);
+    do {
+      if (run.is_finished()) continue;
+      was_finished = false;
       if (!is_warm) warm_up(shared, data.train);
       is_warm = true;
       RunConfig config = shared;
-      config.method = method_from_json(run.method->settings, run.method->name,
-                                       (comparison.path() / runs::kCompareFile).native());
+      choose_method(config, method_from_json(run.method->settings, run.method->name,
+                                             (comparison.path() / runs::kCompareFile).native()));
       config.training.seed = run.seed;
       const auto progress = observer.begin_run(run);
       Trainer trainer(std::move(config), data, open_or_create(run.folder, team), team, layout);
       if (trainer.run(*progress, stop) == Outcome::interrupted) return Outcome::interrupted;
-    }
+    } while (is_discarded(run, attempts, team));
     observer.end_run(run, was_finished);
   }
   detail::together(*team.communicator(), [&] {

@@ -32,9 +32,10 @@ class ComparisonObserver {
 
 // Makes the runs that are missing and continues the one that was interrupted. Writes summary.json
 // at the end. `data` must be load_run_data() of the shared settings. With several processes, each
-// calls it.
+// calls it. `repeats_disturbed`: see runs::Attempts.
 Outcome run_comparison(const runs::Comparison& comparison, const DataSplits& data,
                        ComparisonObserver& observer, const StopRequest& stop,
-                       const Team& team = Team(nullptr), Layout layout = Layout::automatic);
+                       const Team& team = Team(nullptr), Layout layout = Layout::automatic,
+                       bool repeats_disturbed = false);
 
 }  // namespace tamis::training

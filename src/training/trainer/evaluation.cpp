@@ -17,7 +17,8 @@ constexpr std::size_t kBatchSize = 500;
 
 }  // namespace
 
-std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const StopRequest& stop) {
+std::optional<Evaluation> evaluate(Model& model, const Dataset& data, bool flips,
+                                   const StopRequest& stop) {
   const torch::NoGradGuard no_grad;
   model.eval();
   double loss_sum = 0.0;
@@ -28,7 +29,8 @@ std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const Stop
     indices.resize(std::min(kBatchSize, data.size() - begin));
     std::iota(indices.begin(), indices.end(), static_cast<SampleIndex>(begin));
     const Batch batch = make_batch(data, indices);
-    const torch::Tensor logits = model.forward(batch.data);
+    torch::Tensor logits = model.forward(batch.data);
+    if (flips) logits = (logits + model.forward(batch.data.flip({3}))) / 2;
     loss_sum += torch::nn::functional::cross_entropy(
                     logits, batch.target,
                     torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum))

@@ -18,9 +18,10 @@ struct Evaluation {
   double accuracy = 0.0;
 };
 
-// Puts the model into evaluation mode. Empty if `stop` asked to stop. Requires: the data set is not
-// empty.
-std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const StopRequest& stop);
+// Puts the model into evaluation mode. `flips`: the logits are the mean of those of the image and
+// of its mirror image. Empty if `stop` asked to stop. Requires: the data set is not empty.
+std::optional<Evaluation> evaluate(Model& model, const Dataset& data, bool flips,
+                                   const StopRequest& stop);
 
 // The loss of each of these samples, with no random change of the images. Puts the model into
 // evaluation mode. Empty if `stop` asked to stop.

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "training/models/model.h"
+
 namespace tamis::training {
 
 namespace {
@@ -22,19 +24,40 @@ double half_cosine(double begin, double end, double share) {
 
 }  // namespace
 
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<torch::Tensor> parameters,
-                                                        const TrainingConfig& config) {
-  if (config.optimizer == OptimizerKind::adamw) {
-    return std::make_unique<torch::optim::AdamW>(
-        std::move(parameters), torch::optim::AdamWOptions(config.learning_rate)
-                                   .betas(std::make_tuple(config.momentum, kBeta2))
-                                   .weight_decay(config.weight_decay));
+ParameterGroups parameter_groups(const Model& model) {
+  ParameterGroups groups;
+  for (const auto& item : model.named_parameters()) {
+    groups[model.learning_rate_factor(item.key())].push_back(item.value());
   }
-  return std::make_unique<torch::optim::SGD>(std::move(parameters),
-                                             torch::optim::SGDOptions(config.learning_rate)
-                                                 .momentum(config.momentum)
-                                                 .weight_decay(config.weight_decay)
-                                                 .nesterov(config.momentum > 0.0));
+  return groups;
+}
+
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const ParameterGroups& groups,
+                                                        const TrainingConfig& config) {
+  const auto adamw_options = [&](double factor) {
+    return torch::optim::AdamWOptions(factor * config.learning_rate)
+        .betas(std::make_tuple(config.momentum, kBeta2))
+        .weight_decay(config.weight_decay / factor);
+  };
+  const auto sgd_options = [&](double factor) {
+    return torch::optim::SGDOptions(factor * config.learning_rate)
+        .momentum(config.momentum)
+        .weight_decay(config.weight_decay / factor)
+        .nesterov(config.momentum > 0.0);
+  };
+  const bool is_adamw = config.optimizer == OptimizerKind::adamw;
+  std::vector<torch::optim::OptimizerParamGroup> made;
+  for (const auto& [factor, parameters] : groups) {
+    std::unique_ptr<torch::optim::OptimizerOptions> options;
+    if (is_adamw) {
+      options = std::make_unique<torch::optim::AdamWOptions>(adamw_options(factor));
+    } else {
+      options = std::make_unique<torch::optim::SGDOptions>(sgd_options(factor));
+    }
+    made.emplace_back(parameters, std::move(options));
+  }
+  if (is_adamw) return std::make_unique<torch::optim::AdamW>(std::move(made), adamw_options(1.0));
+  return std::make_unique<torch::optim::SGD>(std::move(made), sgd_options(1.0));
 }
 
 double learning_rate_at(const TrainingConfig& config, double progress) {
@@ -50,8 +73,13 @@ double learning_rate_at(const TrainingConfig& config, double progress) {
   return half_cosine(peak, one_cycle ? peak / kLastDivisor : 0.0, share);
 }
 
-void set_learning_rate(torch::optim::Optimizer& optimizer, double learning_rate) {
-  for (auto& group : optimizer.param_groups()) group.options().set_lr(learning_rate);
+void set_learning_rate(torch::optim::Optimizer& optimizer, const ParameterGroups& groups,
+                       double learning_rate) {
+  auto group = optimizer.param_groups().begin();
+  for (const auto& [factor, parameters] : groups) {
+    group->options().set_lr(factor * learning_rate);
+    ++group;
+  }
 }
 
 }  // namespace tamis::training

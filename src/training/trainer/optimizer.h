@@ -3,6 +3,7 @@
 
 #include <torch/optim/optimizer.h>
 
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -10,8 +11,14 @@
 
 namespace tamis::training {
 
+class Model;
+
+// Parameters by the factor of their learning rate.
+using ParameterGroups = std::map<double, std::vector<torch::Tensor>>;
+ParameterGroups parameter_groups(const Model& model);
+
 // SGD with Nesterov momentum (plain if momentum is 0), or AdamW with betas momentum and 0.999.
-std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<torch::Tensor> parameters,
+std::unique_ptr<torch::optim::Optimizer> make_optimizer(const ParameterGroups& groups,
                                                         const TrainingConfig& config);
 
 // Learning rate at `progress` in [0, 1], a share of the run and not of a number of steps: a run
@@ -22,6 +29,8 @@ std::unique_ptr<torch::optim::Optimizer> make_optimizer(std::vector<torch::Tenso
 //   constant:  the peak
 double learning_rate_at(const TrainingConfig& config, double progress);
 
-void set_learning_rate(torch::optim::Optimizer& optimizer, double learning_rate);
+// Times its factor for every group. Requires: make_optimizer() made it for these groups.
+void set_learning_rate(torch::optim::Optimizer& optimizer, const ParameterGroups& groups,
+                       double learning_rate);
 
 }  // namespace tamis::training

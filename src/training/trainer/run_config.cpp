@@ -35,7 +35,8 @@ Json data_to_json(const DataConfig& data) {
           {"limit", data.limit},
           {"test_limit", data.test_limit},
           {"label_noise", data.label_noise},
-          {"imbalance", data.imbalance}};
+          {"imbalance", data.imbalance},
+          {"copies", data.copies}};
 }
 
 DataConfig data_from_json(const Json& json) {
@@ -44,7 +45,8 @@ DataConfig data_from_json(const Json& json) {
           .limit = json.at("limit").get<std::uint64_t>(),
           .test_limit = json.at("test_limit").get<std::uint64_t>(),
           .label_noise = json.value("label_noise", 0.0),
-          .imbalance = json.value("imbalance", 1.0)};
+          .imbalance = json.value("imbalance", 1.0),
+          .copies = json.value("copies", 0.0)};
 }
 
 Json training_to_json(const TrainingConfig& training) {
@@ -58,6 +60,7 @@ Json training_to_json(const TrainingConfig& training) {
           {"weight_decay", training.weight_decay},
           {"label_smoothing", training.label_smoothing},
           {"augment", name_of(training.augment, kAugmentNames)},
+          {"test_flip", training.test_flip},
           {"seed", training.seed},
           {"threads", training.threads},
           {"precision", name_of(training.precision, kPrecisionNames)},
@@ -76,6 +79,7 @@ TrainingConfig training_from_json(const Json& json) {
       .weight_decay = json.at("weight_decay").get<double>(),
       .label_smoothing = json.at("label_smoothing").get<double>(),
       .augment = kind_of<AugmentKind>(json.at("augment").get<std::string>(), kAugmentNames),
+      .test_flip = json.value("test_flip", false),
       .seed = json.at("seed").get<std::uint64_t>(),
       .threads = json.at("threads").get<std::uint64_t>(),
       .precision = kind_of<Precision>(json.value("precision", "float32"), kPrecisionNames),
@@ -144,6 +148,8 @@ void validate(const RunConfig& config) {
           "in (0, 1]", config.data.imbalance);
   require(config.num_pictures <= runs::kMostPictures, "gallery", "pictures",
           concat("at most ", runs::kMostPictures), config.num_pictures);
+  require(config.data.copies >= 0.0 && config.data.copies < 1.0, "data", "copies", "in [0, 1)",
+          config.data.copies);
   require(config.model.width > 0.0 && config.model.width <= 16.0, "model", "width", "in (0, 16]",
           config.model.width);
 }
@@ -166,6 +172,7 @@ Json to_json(const RunConfig& config, const RunFacts& facts) {
   data["num_classes"] = facts.num_classes;
   Json method = {{"name", config.method.name}};
   method.update(to_json(config.method));
+  if (config.full_epochs > 0) method["full_epochs"] = config.full_epochs;
   Json training = training_to_json(config.training);
   for (const char* key : {"epochs", "seed"}) training.erase(key);
   Json metrics = Json::array();
@@ -202,11 +209,14 @@ Json shared_to_json(const RunConfig& config) {
 Json former_settings() {
   const TrainingConfig training;
   const DataConfig data;
-  return {{"data", {{"label_noise", data.label_noise}, {"imbalance", data.imbalance}}},
-          {"training",
-           {{"precision", name_of(training.precision, kPrecisionNames)},
-            {"channels_last", training.channels_last}}},
-          {"gallery", {{"pictures", 0}}}};
+  return {
+      {"data",
+       {{"label_noise", data.label_noise}, {"imbalance", data.imbalance}, {"copies", data.copies}}},
+      {"training",
+       {{"precision", name_of(training.precision, kPrecisionNames)},
+        {"channels_last", training.channels_last},
+        {"test_flip", training.test_flip}}},
+      {"gallery", {{"pictures", 0}}}};
 }
 
 Method method_from_json(const Json& json, const std::string& name, const std::string& source) {
@@ -234,7 +244,8 @@ RunConfig config_from_json(const Json& json, const std::string& source) {
         .data = data_from_json(json.at("data")),
         .model = model_from_json(json.at("model")),
         .training = training_from_json(training),
-        .method = method_from_json(method, method.at("name").get<std::string>(), source)};
+        .method = method_from_json(method, method.at("name").get<std::string>(), source),
+        .full_epochs = method.value("full_epochs", std::uint64_t{0})};
     if (json.contains("record")) {
       config.num_recorded = json.at("record").at("samples").get<std::uint64_t>();
     }

@@ -23,6 +23,7 @@ struct DataConfig {
   // Of the training samples only, chosen by the run's seed; see disturb().
   double label_noise = 0.0;  // share of the labels that are made wrong, in [0, 1]
   double imbalance = 1.0;    // size of the last class as a share of its own, in (0, 1]
+  double copies = 0.0;       // share of the samples that become copies of a few others, in [0, 1)
 
   friend bool operator==(const DataConfig&, const DataConfig&) = default;
 };
@@ -36,14 +37,15 @@ struct ModelConfig {
 
 enum class OptimizerKind { sgd, adamw };
 enum class ScheduleKind { one_cycle, cosine, constant };
-enum class AugmentKind { none, crop, crop_flip };
+enum class AugmentKind { none, crop, crop_flip, translate_flip };
 enum class Precision { float32, bfloat16 };
 
 // Names in the order of the enumerators.
 inline constexpr std::array<std::string_view, 2> kOptimizerNames = {"sgd", "adamw"};
 inline constexpr std::array<std::string_view, 3> kScheduleNames = {"one-cycle", "cosine",
                                                                    "constant"};
-inline constexpr std::array<std::string_view, 3> kAugmentNames = {"none", "crop", "crop-flip"};
+inline constexpr std::array<std::string_view, 4> kAugmentNames = {"none", "crop", "crop-flip",
+                                                                  "translate-flip"};
 inline constexpr std::array<std::string_view, 2> kPrecisionNames = {"float32", "bfloat16"};
 
 struct TrainingConfig {
@@ -58,6 +60,7 @@ struct TrainingConfig {
   double weight_decay = 5e-4;
   double label_smoothing = 0.0;
   AugmentKind augment = AugmentKind::none;
+  bool test_flip = false;  // tests also look at the mirrored image, and average
   std::uint64_t seed = 0;
   std::uint64_t threads = 1;  // a resumed run is exact only with as many as it began with
   // As ModelOptions has them. The defaults are what runs did before they had a choice; the program
@@ -73,6 +76,8 @@ struct RunConfig {
   ModelConfig model;
   TrainingConfig training;
   Method method;
+  // Epochs of a run on the full data, where this one saves by training fewer; 0: as many.
+  std::uint64_t full_epochs = 0;
   // Samples whose per-sample losses are recorded, see Recorder; 0: no recording.
   std::uint64_t num_recorded = 0;
   // Pictures of the hardest, the easiest and the most forgotten samples, of each; 0: no gallery.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runs/json.h"
+#include "training/trainer/processor_time.h"
 
 namespace tamis::training {
 
@@ -19,6 +20,8 @@ struct RunningEpoch {
   double prune_seconds = 0.0;  // of these, for plans, weights and scores
   // Empty after a checkpoint of a version that did not count it.
   std::optional<double> processor_seconds = 0.0;
+  double score_seconds = 0.0;  // of train_seconds, for the scores of a static method
+  ProcessorTime processor_time = {};
 
   void count_time(double clock, double processor) {
     train_seconds += clock;

@@ -49,9 +49,9 @@ void Team::share_buffers(const torch::nn::Module& model) {
   for (const torch::Tensor& buffer : model.buffers()) group_->copy_from_first(buffer);
 }
 
-std::optional<Evaluation> Team::evaluate(Model& model, const Dataset& data,
+std::optional<Evaluation> Team::evaluate(Model& model, const Dataset& data, bool flips,
                                          const StopRequest& stop) {
-  if (is_alone()) return training::evaluate(model, data, stop);
+  if (is_alone()) return training::evaluate(model, data, flips, stop);
   share_buffers(model);
   const auto begin = static_cast<std::int64_t>(data.size() * rank() / size());
   const auto end = static_cast<std::int64_t>(data.size() * (rank() + 1) / size());
@@ -60,7 +60,7 @@ std::optional<Evaluation> Team::evaluate(Model& model, const Dataset& data,
     Dataset part = data;
     part.images = data.images.narrow(0, begin, end - begin);
     part.labels = data.labels.narrow(0, begin, end - begin);
-    const Evaluation own = *training::evaluate(model, part, {});
+    const Evaluation own = *training::evaluate(model, part, flips, {});
     const auto count = static_cast<double>(end - begin);
     sums = {own.loss * count, own.accuracy * count};
   }

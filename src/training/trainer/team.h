@@ -45,7 +45,8 @@ class Team {
 
   // Every rank tests a part of the data. Nothing if `stop` asked to stop, which only a process that
   // is alone listens to.
-  std::optional<Evaluation> evaluate(Model& model, const Dataset& data, const StopRequest& stop);
+  std::optional<Evaluation> evaluate(Model& model, const Dataset& data, bool flips,
+                                     const StopRequest& stop);
 
  private:
   std::shared_ptr<libtorch::ProcessGroup> group_;

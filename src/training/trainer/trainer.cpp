@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -14,9 +15,12 @@
 #include "training/data/batch.h"
 #include "training/data/disturbance.h"
 #include "training/models/model.h"
+#include "training/trainer/batches.h"
+#include "training/trainer/budget.h"
 #include "training/trainer/checkpoint.h"
 #include "training/trainer/gallery_maker.h"
 #include "training/trainer/optimizer.h"
+#include "training/trainer/static_scores.h"
 #include "training/trainer/step_loss.h"
 #include "training/trainer/stopwatch.h"
 
@@ -44,7 +48,8 @@ Pruner make_pruner(const RunConfig& config, const Dataset& data, const Team& tea
        .homogeneous_batch_size = method.homogeneous ? config.training.batch_size : 0,
        .min_per_class = method.min_per_class,
        .labels = method.min_per_class > 0.0 ? labels_of(data) : std::vector<std::int32_t>(),
-       .target_prune = method.target_prune,
+       // Fewer epochs are all that it leaves out.
+       .target_prune = is_fewer_epochs(method) ? std::nullopt : method.target_prune,
        .layout = layout},
       team.is_alone() ? nullptr : team.communicator());
 }
@@ -68,18 +73,6 @@ std::size_t share_of_batch(const RunConfig& config, const Team& team) {
   return config.training.batch_size / team.size();
 }
 
-// Samples of the next batch when `left` are left of the epoch. A single last one joins the batch
-// before it: batch norm has no statistics of one sample.
-std::size_t batch_length(std::size_t left, std::size_t batch_size) {
-  return batch_size > 1 && left == batch_size + 1 ? left : std::min(left, batch_size);
-}
-
-std::size_t num_steps(const EpochPlan& plan, std::size_t batch_size) {
-  const std::size_t num_batches = plan.num_batches(batch_size);
-  const bool joins_last = batch_size > 1 && num_batches > 1 && plan.size() % batch_size == 1;
-  return joins_last ? num_batches - 1 : num_batches;
-}
-
 std::optional<SampleHistory> make_history(const RunConfig& config, const Dataset& data,
                                           const Team& team) {
   if (config.num_pictures == 0) return std::nullopt;
@@ -89,24 +82,10 @@ std::optional<SampleHistory> make_history(const RunConfig& config, const Dataset
   return SampleHistory(data.size(), config.training.epochs);
 }
 
-// None instead of zeros: then the first step of a resumed run adds nothing to nothing, as the
-// others.
-void clear_gradients(const torch::nn::Module& model) {
-  for (torch::Tensor& parameter : model.parameters()) parameter.mutable_grad().reset();
-}
-
 std::vector<float> weights_of(const EpochPlan& plan, std::size_t begin, std::size_t count) {
   std::vector<float> weights(count);
   for (std::size_t k = 0; k < count; ++k) weights[k] = plan.weight(begin + k);
   return weights;
-}
-
-Batch load_batch(const Dataset& data, std::span<const SampleIndex> samples,
-                 const TrainingConfig& settings, std::uint64_t epoch) {
-  if (settings.augment == AugmentKind::none) return make_batch(data, samples);
-  return make_batch(data, samples,
-                    {.flip = settings.augment == AugmentKind::crop_flip, .seed = settings.seed},
-                    epoch);
 }
 
 // `count` samples at equal distances, so that a file sorted by class keeps all its classes.
@@ -117,6 +96,13 @@ Dataset spread(const Dataset& data, std::uint64_t count) {
     indices.data_ptr<std::int64_t>()[k] = static_cast<std::int64_t>(k * data.size() / count);
   }
   return data.select(indices);
+}
+
+// 0, 1, ... up to `count` or `limit`, whichever is less.
+std::vector<SampleIndex> count_up(std::uint64_t count, std::uint64_t limit) {
+  std::vector<SampleIndex> indices(std::min(count, limit));
+  std::iota(indices.begin(), indices.end(), SampleIndex{0});
+  return indices;
 }
 
 // After how many epochs the losses of all recorded samples are measured: few, so that it costs
@@ -133,14 +119,19 @@ std::shared_ptr<const DataSplits> load_run_data(const DataConfig& config) {
 
 std::shared_ptr<Model> make_initial_model(const RunConfig& config, const Dataset& data) {
   torch::manual_seed(config.training.seed);
-  return make_model(config.model.name,
-                    {.channels = data.channels(),
-                     .height = data.height(),
-                     .width = data.width(),
-                     .num_classes = data.num_classes,
-                     .width_factor = config.model.width,
-                     .channels_last = config.training.channels_last,
-                     .bfloat16 = config.training.precision == Precision::bfloat16});
+  auto model =
+      make_model(config.model.name, {.channels = data.channels(),
+                                     .height = data.height(),
+                                     .width = data.width(),
+                                     .num_classes = data.num_classes,
+                                     .width_factor = config.model.width,
+                                     .channels_last = config.training.channels_last,
+                                     .bfloat16 = config.training.precision == Precision::bfloat16});
+  model->prepare([&] {
+    constexpr std::uint64_t kImages = 5000;  // enough for the statistics of a few pixels
+    return make_batch(spread(data, kImages), count_up(kImages, data.size())).data;
+  });
+  return model;
 }
 
 Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Team team,
@@ -150,10 +141,10 @@ Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Tea
       data_(std::make_unique<DataSplits>(disturb(data, config_.data, config_.training.seed))),
       folder_(std::move(folder)),
       model_(make_initial_model(config_, data_->train)),
-      optimizer_(make_optimizer(model_->parameters(), config_.training)),
+      optimizer_(make_optimizer(parameter_groups(*model_), config_.training)),
       pruner_(make_pruner(config_, data_->train, team_, layout)),
       batch_size_(share_of_batch(config_, team_)),
-      uses_scores_(make_policy(config_.method.policy)->uses_scores()),
+      uses_scores_(make_policy(config_.method.policy)->uses_scores() && !is_static(config_.method)),
       uses_sample_losses_(uses_scores_ && takes_sample_losses(pruner_.scorer().needs())),
       uses_gradients_(uses_scores_ && pruner_.scorer().needs() == LossKind::output_gradients),
       history_(make_history(config_, data_->train, team_)) {
@@ -162,6 +153,10 @@ Trainer::Trainer(RunConfig config, const DataSplits& data, RunFolder folder, Tea
   start_or_restore();
   if (config_.num_recorded > 0 || config_.num_pictures > 0) write_samples();
   if (config_.num_recorded > 0) start_recording();
+  if (is_static(config_.method)) {
+    detail::require(team_.is_alone(), "train", "number of processes", "1 for a static method",
+                    team_.size());
+  }
 }
 
 void Trainer::start_or_restore() {
@@ -232,6 +227,8 @@ void Trainer::write_samples() {
 void Trainer::start_recording() {
   detail::require(team_.is_alone(), "train", "number of processes", "1 for a run that is recorded",
                   team_.size());
+  detail::require(!is_static(config_.method), "train", "method of a run that is recorded",
+                  "one that scores while it trains", config_.method.name);
   const std::filesystem::path folder = folder_ / runs::kRecordFolder;
   // A run that was stopped before its first checkpoint begins again, and so does its recording.
   if (pruner_.num_observations() + pruner_.num_skipped_observations() == 0) {
@@ -240,7 +237,25 @@ void Trainer::start_recording() {
   pruner_.record(folder, {.num_recorded = config_.num_recorded, .seed = config_.training.seed});
 }
 
+bool Trainer::give_static_scores(const StopRequest& stop) {
+  if (!is_static(config_.method) || pruner_.num_observations() > 0) return true;
+  const ProcessorTime before = read_processor_time();
+  const Stopwatch watch;
+  const ProcessorWatch processor;
+  const auto scores = measure_static_scores(config_, data_->train, stop);
+  if (!scores) return false;
+  pruner_.observe(count_up(data_->train.size(), data_->train.size()), *scores);
+  running_.score_seconds = watch.seconds();
+  running_.count_time(running_.score_seconds, processor.seconds());
+  running_.processor_time += read_processor_time() - before;
+  return true;
+}
+
 Outcome Trainer::run(TrainingObserver& observer, const StopRequest& stop) {
+  if (!give_static_scores(stop)) {
+    save(false);
+    return Outcome::interrupted;
+  }
   while (epoch() < config_.training.epochs) {
     if (!train_epoch(observer, stop) || !finish_epoch(observer, stop)) {
       save(false);
@@ -258,17 +273,20 @@ bool Trainer::should_stop(const StopRequest& stop) {
 
 bool Trainer::train_epoch(TrainingObserver& observer, const StopRequest& stop) {
   model_->train();
+  const ProcessorTime before = read_processor_time();
   const Stopwatch planning;
   const ProcessorWatch planning_processor;
   const EpochPlan& plan = pruner_.start_epoch(epoch());
   running_.count_pruning(planning.seconds(), planning_processor.seconds());
   const std::size_t left = num_steps(plan, batch_size_);
   num_steps_ = running_.steps + left - pruner_.position() / batch_size_;
-  while (pruner_.position() < plan.size()) {
-    if (should_stop(stop)) return false;
-    train_step(plan, observer);
+  bool is_stopped = false;
+  while (pruner_.position() < plan.size() && !is_stopped) {
+    is_stopped = should_stop(stop);
+    if (!is_stopped) train_step(plan, observer);
   }
-  return true;
+  running_.processor_time += read_processor_time() - before;
+  return !is_stopped;
 }
 
 void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
@@ -280,7 +298,7 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
   std::vector<SampleIndex> samples(count);
   plan.copy_to(begin, samples);
   running_.learning_rate = learning_rate_at(settings, pruner_.progress());
-  set_learning_rate(*optimizer_, running_.learning_rate);
+  set_learning_rate(*optimizer_, parameter_groups(*model_), running_.learning_rate);
 
   const Batch batch = load_batch(data_->train, samples, settings, epoch());
   clear_gradients(*model_);
@@ -356,7 +374,8 @@ void Trainer::observe(std::size_t begin, std::size_t count, const StepLoss& loss
 
 bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) {
   const Stopwatch watch;
-  const std::optional<Evaluation> test = team_.evaluate(*model_, data_->test, stop);
+  const std::optional<Evaluation> test =
+      team_.evaluate(*model_, data_->test, config_.training.test_flip, stop);
   if (!test) return false;
   const double test_seconds = watch.seconds();
   if (!record_true_losses(stop)) return false;
@@ -374,6 +393,8 @@ bool Trainer::finish_epoch(TrainingObserver& observer, const StopRequest& stop) 
       .train_seconds = running_.train_seconds,
       .prune_seconds = running_.prune_seconds,
       .test_seconds = test_seconds,
+      .score_seconds = running_.score_seconds,
+      .processor_share = running_.processor_time.share(),
       .processor_seconds = running_.processor_seconds,
       .values = {{"test_accuracy", test->accuracy},
                  {"test_loss", test->loss},

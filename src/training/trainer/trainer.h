@@ -71,6 +71,8 @@ class Trainer {
   const std::vector<EpochMetrics>& metrics() const { return metrics_; }
 
  private:
+  // Of a static method, before its first epoch. False if `stop` asked to stop.
+  bool give_static_scores(const StopRequest& stop);
   bool train_epoch(TrainingObserver& observer, const StopRequest& stop);
   void train_step(const EpochPlan& plan, TrainingObserver& observer);
   void observe(std::size_t begin, std::size_t count, const StepLoss& loss,
@@ -96,10 +98,10 @@ class Trainer {
   std::shared_ptr<Model> model_;
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
   Pruner pruner_;
-  std::size_t batch_size_;                // of each process
-  bool uses_scores_;                      // false: the policy never looks at them
-  bool uses_sample_losses_;               // true: the score is made from one loss per sample
-  bool uses_gradients_;                   // true: from the gradients of the outputs
+  std::size_t batch_size_;   // of each process
+  bool uses_scores_;         // false: the policy never looks at them, or they are given
+  bool uses_sample_losses_;  // true: the score is made from one loss per sample
+  bool uses_gradients_;      // true: from the gradients of the outputs
   std::optional<SampleHistory> history_;  // of a run with a gallery
   std::vector<EpochMetrics> metrics_;
   RunningEpoch running_;

@@ -133,6 +133,27 @@ TEST(Seta, UsesFewerGroupsForFewDistinctScores) {
   EXPECT_EQ(selection.kept.count(), 60U);  // window 2 of 3, starting at group 1
 }
 
+// Ties at the border too: a static subset is drawn once.
+TEST(Subset, IsTheHighestScoredSamplesAndTheSameInEveryEpoch) {
+  const std::vector<float> scores = {5.0F, 1.0F, 1.0F, 1.0F, 1.0F, 9.0F, 1.0F, 1.0F};
+  const auto view = make_score_view(scores);
+  const auto policy = make_policy({"subset", {{"prune_ratio", 0.5}}});
+  const Bitmap first = policy->select({.scores = *view, .epoch = 0, .seed = 7}).kept;
+  EXPECT_EQ(first.count(), 4U);
+  EXPECT_TRUE(first.test(0));
+  EXPECT_TRUE(first.test(5));
+  for (std::uint64_t epoch = 1; epoch < 20; ++epoch) {
+    EXPECT_EQ(policy->select({.scores = *view, .epoch = epoch, .seed = 7}).kept, first);
+  }
+}
+
+TEST(Subset, LeavesNothingOutBeforeScoresAreGiven) {
+  const std::vector<float> scores(6, kUnscored);
+  const auto view = make_score_view(scores);
+  const auto policy = make_policy({"subset", {{"prune_ratio", 0.5}}});
+  EXPECT_EQ(policy->select({.scores = *view}).kept.count(), 6U);
+}
+
 TEST(Seta, KeepsTheRandomSubsetWhileNothingIsScored) {
   const std::vector<float> scores(1000, kUnscored);
   const auto selection =

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "support/file_size_limit.h"
 #include "support/rewritten_state.h"
 #include "support/scratch_folder.h"
 #include "support/simulated_run.h"
@@ -383,6 +384,43 @@ TEST(PrunerRecord, RefusesTheRecordingOfAnotherRun) {
   EXPECT_THAT([&] { pruner.record(scratch / "other"); },
               ThrowsMessage<std::runtime_error>(HasSubstr("recording of 299 samples")));
   EXPECT_EQ(pruner.recorder(), nullptr);
+}
+
+// What was recorded before stays readable, and what came since is written when there is space.
+TEST(Recorder, LosesNothingOnAFullDisk) {
+  const test::ScratchFolder folder;
+  const RecorderOptions options = {
+      .num_samples = 50, .num_recorded = 20, .seed = 1, .shard_bytes = 600};
+  for (const rlim_t limit : {0, 100, 4096, 4097, 4500}) {
+    const fs::path path = folder / std::to_string(limit);
+    Recorder recorder = Recorder::create(path, options);
+    for (std::uint32_t k = 0; k < 15; ++k) record_step(recorder, k);
+    recorder.flush();
+    const auto before = read(path);
+    std::uint32_t next = 15;
+    {
+      const test::FileSizeLimit full(limit);
+      EXPECT_THAT(
+          [&] {
+            while (next < 100) record_step(recorder, next++);
+          },
+          ThrowsMessage<std::runtime_error>(HasSubstr("File too large")))
+          << limit;
+      EXPECT_THROW(recorder.flush(), std::runtime_error);
+      if (limit <= 4096) {  // a file that is smaller than a shard
+        EXPECT_THROW(recorder.record_true_losses(1, std::vector<float>(20)), std::runtime_error);
+      }
+      const auto steps = read(path);
+      ASSERT_GE(steps.size(), before.size());
+      EXPECT_TRUE(std::equal(before.begin(), before.end(), steps.begin()));
+    }
+    while (next < 30) record_step(recorder, next++);
+    recorder.flush();
+    EXPECT_EQ(read(path).size(), next);
+    for (const auto& entry : fs::directory_iterator(path)) {
+      EXPECT_EQ(entry.path().extension(), ".safetensors");
+    }
+  }
 }
 
 }  // namespace

@@ -189,6 +189,15 @@ TEST(Reconstruction, CannotUseALossThatIsNotPositive) {
   }
 }
 
+TEST(Given, KeepsTheFirstValueForGood) {
+  for (const char* name : {"el2n", "grand", "influence", "forgetting"}) {
+    const auto scorer = make_scorer({name}, 3);
+    observe(*scorer, {0, 2}, std::vector<float>{1.5F, 0.5F});
+    observe(*scorer, {0, 1, 2}, std::vector<float>{9.0F, 2.5F, 9.0F});
+    EXPECT_EQ(scores_of(*scorer), (std::vector<float>{1.5F, 2.5F, 0.5F})) << name;
+  }
+}
+
 // What every registered score must do.
 class ScorerConformance : public testing::TestWithParam<std::string> {
  protected:

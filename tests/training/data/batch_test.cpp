@@ -42,14 +42,19 @@ TEST(MakeBatch, NormalisesEachChannelAndKeepsTheOrderOfTheIndices) {
   EXPECT_TRUE(torch::equal(batch.target, data.labels.index_select(0, rows)));
 }
 
+class Border : public ::testing::TestWithParam<bool> {};
+
 // Every augmented image is one of the (2p + 1)^2 * 2 crops and flips of the padded original.
-TEST(MakeBatch, AugmentedImagesAreCropsOfThePaddedImagePossiblyMirrored) {
+TEST_P(Border, AugmentedImagesAreCropsOfThePaddedImagePossiblyMirrored) {
+  const bool mirrors = GetParam();
   const Dataset data = random_data(200, 2);
   std::vector<SampleIndex> indices(200);
   std::iota(indices.begin(), indices.end(), SampleIndex{0});
-  const Augmentation augmentation{.padding = 2, .flip = true, .seed = 3};
+  const Augmentation augmentation{.padding = 2, .mirrors_border = mirrors, .flip = true, .seed = 3};
   const Batch batch = make_batch(data, indices, augmentation, 4);
-  const torch::Tensor padded = torch::constant_pad_nd(data.images, {2, 2, 2, 2});
+  const torch::Tensor padded =
+      mirrors ? torch::reflection_pad2d(data.images.to(torch::kFloat), {2, 2, 2, 2})
+              : torch::constant_pad_nd(data.images, {2, 2, 2, 2});
   std::array<int, 50> seen{};
   for (std::int64_t i = 0; i < 200; ++i) {
     int matches = 0;
@@ -67,6 +72,9 @@ TEST(MakeBatch, AugmentedImagesAreCropsOfThePaddedImagePossiblyMirrored) {
   // 200 samples fall on 50 options; fewer than 40 of them used happens once in 10^11 cases.
   EXPECT_GE(std::count_if(seen.begin(), seen.end(), [](int n) { return n > 0; }), 40);
 }
+
+INSTANTIATE_TEST_SUITE_P(MakeBatch, Border, ::testing::Bool(),
+                         [](const auto& one) { return one.param ? "MirroredAtTheEdge" : "Black"; });
 
 TEST(MakeBatch, AugmentationDependsOnSeedEpochAndSampleAlone) {
   const Dataset data = random_data(64, 1);

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "support/tiny_run.h"
@@ -58,6 +61,30 @@ TEST(Imbalance, KeepsImagesAndLabelsTogether) {
   const DataSplits tailed = disturb(make_data(), {.imbalance = 0.1}, 5);
   const torch::Tensor rows = tailed.train.images.to(torch::kFloat).mean({1, 3});
   EXPECT_TRUE(rows.argmax(1).equal(2 * tailed.train.labels));  // the bright row shows the class
+}
+
+TEST(Copies, AreOfFewOthersWithTheirLabels) {
+  const DataSplits data = make_data();
+  const DataSplits copied = disturb(data, {.copies = 0.75}, 5);
+  ASSERT_EQ(copied.train.size(), 4000U);
+  const torch::Tensor rows = copied.train.images.to(torch::kFloat).mean({1, 3});
+  EXPECT_TRUE(rows.argmax(1).equal(2 * copied.train.labels));
+  std::map<std::string, int> times;
+  std::int64_t num_changed = 0;
+  for (std::int64_t i = 0; i < 4000; ++i) {
+    const torch::Tensor image = copied.train.images[i].contiguous();
+    const auto* const bytes = image.data_ptr<std::uint8_t>();
+    ++times[std::string(bytes, bytes + image.numel())];
+    num_changed += image.equal(data.train.images[i]) ? 0 : 1;
+  }
+  EXPECT_EQ(num_changed, 3000);
+  EXPECT_EQ(times.size(), 1000U);  // the originals, all different
+  const auto num_copied =
+      std::count_if(times.begin(), times.end(), [](const auto& one) { return one.second > 1; });
+  // 3,000 copies of 300 images: that one has none is 300 * 0.0000447 by chance, 6 in 10^7 for
+  // eight.
+  EXPECT_GE(num_copied, 292);
+  EXPECT_LE(num_copied, 300);
 }
 
 TEST(Disturbance, DependsOnTheSeedAlone) {

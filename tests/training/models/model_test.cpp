@@ -23,6 +23,32 @@ TEST(Model, HasThePublishedNumberOfParameters) {
   EXPECT_EQ(num_parameters(*make_model("small-cnn", {})), 32'330);
 }
 
+// The first layer's outputs, in pairs of opposite sign, are uncorrelated and of variance 1.
+TEST(Model, FastCnnWhitensThePixelsItWasPreparedWith) {
+  torch::manual_seed(3);
+  // Pixels that resemble their neighbours, as those of photographs.
+  const torch::Tensor images = torch::avg_pool2d(torch::randn({64, 3, 34, 34}), 3, 1) * 3.0;
+  const auto model = make_model("fast-cnn", {});
+  model->prepare([&] { return images; });
+  const torch::Tensor filters = model->named_parameters()["whitening.weight"];
+  ASSERT_EQ(filters.sizes(), (std::vector<std::int64_t>{24, 3, 2, 2}));
+  const torch::Tensor outputs =
+      torch::conv2d(images, filters.narrow(0, 0, 12)).permute({1, 0, 2, 3}).reshape({12, -1});
+  const torch::Tensor covariance = outputs.mm(outputs.t()) / static_cast<double>(outputs.size(1));
+  EXPECT_TRUE(torch::allclose(covariance, torch::eye(12), 0.0, 0.02)) << covariance;
+  EXPECT_TRUE(torch::equal(filters.narrow(0, 12, 12), -filters.narrow(0, 0, 12)));
+}
+
+TEST(Model, FastCnnLearnsTheBiasesOfItsNormsFaster) {
+  const auto model = make_model("fast-cnn", {});
+  EXPECT_EQ(model->learning_rate_factor("blocks.0.norm1.bias"), 64.0);
+  EXPECT_EQ(model->learning_rate_factor("blocks.0.norm1.weight"), 1.0);
+  EXPECT_EQ(model->learning_rate_factor("whitening.bias"), 1.0);
+  // 24 * 32 * 9 + 32 * 32 * 9 + ... of the three blocks, their norms, the first bias and 64 * 10.
+  EXPECT_EQ(num_parameters(*model),
+            9 * (24 * 32 + 32 * 32 + 32 * 64 + 3 * 64 * 64) + 2 * 2 * (32 + 64 + 64) + 24 + 640);
+}
+
 TEST(Model, MapsImagesOfAnySizeToLogits) {
   for (const std::string& name : model_names()) {
     for (const auto& [channels, height, width] : std::vector<std::array<std::int64_t, 3>>{

@@ -45,13 +45,14 @@ class Log final : public ComparisonObserver {
 Json without_times(Json summary) {
   for (Json& row : summary["rows"]) {
     for (const char* key : {"train_seconds_mean", "time_saved", "time_saved_interval",
-                            "more_saved_than_pruned", "prune_overhead"}) {
+                            "more_saved_than_pruned", "prune_overhead", "num_disturbed"}) {
       row.erase(key);
     }
     for (Json& run : row["runs"]) {
       run.erase("train_seconds");
       run.erase("processor_seconds");
       run.erase("prune_seconds");
+      run.erase("processor_share");
     }
   }
   return summary;

@@ -46,9 +46,9 @@ TEST(LearningRate, IsDefinedForEveryWarmup) {
 // One parameter with gradient 1 at every step.
 double after_steps(const TrainingConfig& config, int steps) {
   torch::Tensor weight = torch::ones({1}, torch::kFloat64).requires_grad_(true);
-  const auto optimizer = make_optimizer({weight}, config);
+  const auto optimizer = make_optimizer({{1.0, {weight}}}, config);
   for (int k = 0; k < steps; ++k) {
-    set_learning_rate(*optimizer, 0.1);
+    set_learning_rate(*optimizer, {{1.0, {weight}}}, 0.1);
     optimizer->zero_grad();
     weight.sum().backward();
     optimizer->step();

@@ -279,6 +279,31 @@ TEST(TrainProgram, SaysWhatToInstallWhenTheDataAreMissing) {
               HasSubstr("holds no run"));
 }
 
+TEST(CompareProgram, BeginsWithTheRowsOfAnEqualBudget) {
+  const test::ScratchFolder scratch;
+  const std::string out = scratch / "compare";
+  std::vector<std::string> arguments = {
+      "compare",  "--limit",   "400",     "--test-limit",  "50",
+      "--epochs", "4",         "--width", "0.25",          "--seeds",
+      "0",        "--threads", "1",       "--methods",     "infobatch",
+      "--quiet",  "--out",     out,       "--equal-budget"};
+  const Answer refused = run_program(scratch, arguments);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.output, HasSubstr("--target-prune 0.3"));
+  EXPECT_FALSE(fs::exists(out));
+  arguments.insert(arguments.end(), {"--target-prune", "0.5", "--reach", "0.2"});
+  const Answer answer = run_program(scratch, arguments);
+  ASSERT_EQ(answer.exit_code, 0) << answer.output;
+  EXPECT_THAT(answer.output, HasSubstr("to 20.00 %"));
+  const Json summary = runs::read_json(fs::path(out) / "summary.json");
+  const char* const labels[] = {"full", "fewer-epochs", "random-dynamic",
+                                "random-dynamic:delta=0.875", "infobatch"};
+  ASSERT_EQ(summary["rows"].size(), 5U);
+  for (std::size_t k = 0; k < 5; ++k) EXPECT_EQ(summary["rows"][k]["method"], labels[k]);
+  EXPECT_EQ(summary["rows"][1]["pruned_share"], 0.5);
+  EXPECT_EQ(summary["reach"], 0.2);
+}
+
 TEST(CompareProgram, InterruptedItContinuesAndEndsWithTheTable) {
   const test::ScratchFolder scratch;
   const std::string out = scratch / "compare";

@@ -125,7 +125,7 @@ TEST(Record, MeasuresTheTrueLossesOfTheRecordedSamples) {
   const double mean =
       std::accumulate(truths.back().losses.begin(), truths.back().losses.end(), 0.0) /
       static_cast<double>(truths.back().losses.size());
-  EXPECT_NEAR(mean, evaluate(trainer.model(), test::tiny_data().train, {})->loss, 1e-5);
+  EXPECT_NEAR(mean, evaluate(trainer.model(), test::tiny_data().train, false, {})->loss, 1e-5);
 }
 
 TEST(Record, IsPartOfTheSettings) {

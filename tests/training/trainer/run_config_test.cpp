@@ -28,7 +28,8 @@ RunConfig random_config(std::mt19937_64& random) {
                  .limit = random() % 1000,
                  .test_limit = random(),
                  .label_noise = share(),
-                 .imbalance = share()};
+                 .imbalance = share(),
+                 .copies = share()};
   config.model = {.name = "resnet18", .width = share()};
   config.training = {.epochs = 1 + random() % 1000,
                      .batch_size = 1 + random() % 1000,
@@ -39,7 +40,8 @@ RunConfig random_config(std::mt19937_64& random) {
                      .momentum = share(),
                      .weight_decay = share(),
                      .label_smoothing = share(),
-                     .augment = static_cast<AugmentKind>(random() % 3),
+                     .augment = static_cast<AugmentKind>(random() % 4),
+                     .test_flip = random() % 2 == 0,
                      .seed = random(),
                      .threads = 1 + random() % 8,
                      .precision = static_cast<Precision>(random() % 2),
@@ -49,6 +51,7 @@ RunConfig random_config(std::mt19937_64& random) {
   config.method.homogeneous = random() % 2 == 0;
   config.method.min_per_class = share();
   if (random() % 2 == 0) config.method.target_prune = share();
+  if (random() % 2 == 0) config.full_epochs = config.training.epochs + 5;
   return config;
 }
 
@@ -72,16 +75,18 @@ TEST(RunConfig, IsReadWithoutTheOptionsThatOlderVersionsDidNotHave) {
   RunConfig config = random_config(random);
   config.data.label_noise = 0.0;
   config.data.imbalance = 1.0;
+  config.data.copies = 0.0;
+  config.training.test_flip = false;
   config.method.homogeneous = false;
   config.method.min_per_class = 0.0;
   config.method.target_prune.reset();
   config.training.precision = Precision::float32;
   config.training.channels_last = true;
   Json json = to_json(config, kFacts);
-  for (const char* key : {"label_noise", "imbalance"}) json["data"].erase(key);
+  for (const char* key : {"label_noise", "imbalance", "copies"}) json["data"].erase(key);
   for (const char* key : {"homogeneous", "min_per_class", "target_prune"})
     json["method"].erase(key);
-  for (const char* key : {"precision", "channels_last"}) json["training"].erase(key);
+  for (const char* key : {"precision", "channels_last", "test_flip"}) json["training"].erase(key);
   EXPECT_EQ(config_from_json(json, "config.json"), config);
 }
 
@@ -109,7 +114,7 @@ TEST(RunConfig, HasTheFieldsThatOtherToolsRead) {
       RunConfig{.data = {}, .model = {}, .training = {}, .method = parse_method("bls-infobatch")},
       kFacts);
   EXPECT_EQ(json["format"], "tamis-run");
-  EXPECT_EQ(json["format_version"], 2);
+  EXPECT_EQ(json["format_version"], 3);
   EXPECT_EQ(json["method"]["name"], "bls-infobatch");
   EXPECT_EQ(json["seed"], 0);
   EXPECT_EQ(json["epochs"], 16);

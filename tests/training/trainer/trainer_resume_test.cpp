@@ -4,10 +4,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "runs/seal.h"
+#include "support/rewritten_state.h"
 #include "support/scratch_folder.h"
 #include "support/tiny_run.h"
 #include "training/trainer/checkpoint.h"
@@ -227,7 +230,8 @@ TEST(Resume, NeverReadsTheTorchScriptOfAnOlderVersion) {
   std::ofstream(scratch / "run" / "checkpoint.pt") << "code";
   EXPECT_THAT([&] { test::resume(scratch / "run"); },
               ThrowsMessage<std::runtime_error>(
-                  HasSubstr("executes nothing that a file says; finish the run with")));
+                  HasSubstr("executes nothing that a file says; finish the run with the version "
+                            "that began it, or begin it again with --overwrite")));
 }
 
 TEST(Resume, RefusesPartsOutsideOfTheFolder) {
@@ -237,10 +241,37 @@ TEST(Resume, RefusesPartsOutsideOfTheFolder) {
   auto json = runs::read_json(index);
   json.erase("crc32c");
   json["model"] = "../checkpoint.safetensors";
-  runs::write_json(index, json);
+  runs::write_sealed_json(index, json);
   EXPECT_THAT([&] { test::resume(scratch / "run"); },
               ThrowsMessage<std::runtime_error>(
                   HasSubstr("model must be the name of a part of a checkpoint")));
+}
+
+// With right checksums: whoever makes a file can make these too.
+TEST(Resume, RefusesWeightsThatDoNotFitItsModel) {
+  const test::ScratchFolder scratch;
+  run_whole(test::tiny_config(), scratch / "run");
+  const fs::path path = scratch / "run" / "checkpoint.safetensors";
+  const auto whole = test::read_bytes(path);
+  const auto refused = [&](const std::function<void(test::ContainerParts&)>& edit,
+                           const char* message) {
+    test::write_bytes(path, test::rewritten(whole, edit));
+    EXPECT_THAT([&] { test::resume(scratch / "run"); },
+                ThrowsMessage<std::runtime_error>(HasSubstr(message)));
+  };
+  using Parts = test::ContainerParts;
+  refused([](Parts& parts) { parts.tensors.erase(parts.tensors.begin()); }, "is missing");
+  refused([](Parts& parts) { parts.tensors.front().name = "other"; }, "is missing");
+  refused([](Parts& parts) { parts.tensors.front().dtype = "I32"; }, "another type or shape");
+  refused([](Parts& parts) { parts.tensors.front().shape.push_back(1); }, "another type or shape");
+  refused(
+      [](Parts& parts) {
+        parts.tensors.push_back({"more", "U8", {1}, {std::byte{0}}});
+      },
+      "has tensors that the model has not");
+  refused([](Parts& parts) { parts.text("format") = "other"; }, "field format must be");
+  test::write_bytes(path, whole);
+  EXPECT_NO_THROW(test::resume(scratch / "run"));
 }
 
 TEST(Resume, RefusesTheWeightsOfAnotherStep) {
@@ -274,6 +305,24 @@ TEST(Resume, RefusesAChangedDigitInAnyFile) {
     }
     EXPECT_GT(num_digits, 3U) << name;
     test::write_bytes(path, whole);
+  }
+  EXPECT_NO_THROW(test::resume(scratch / "run"));
+}
+
+// Damage of the checksum's name must not make a file of one without.
+TEST(Resume, RefusesAFileWhoseChecksumHasAnotherName) {
+  const test::ScratchFolder scratch;
+  run_whole(test::tiny_config(), scratch / "run");
+  for (const char* const name : {"config.json", "metrics.jsonl", "checkpoint.json"}) {
+    const fs::path path = scratch / "run" / name;
+    const std::string whole = runs::read_text(path.native());
+    std::string damaged = whole;
+    damaged.replace(damaged.rfind("crc32c"), 6, "crc33c");
+    runs::write_text(path, damaged);
+    EXPECT_THAT([&] { test::resume(scratch / "run"); },
+                ThrowsMessage<std::runtime_error>(HasSubstr("has no checksum")))
+        << name;
+    runs::write_text(path, whole);
   }
   EXPECT_NO_THROW(test::resume(scratch / "run"));
 }

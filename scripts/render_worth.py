@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Writes docs/worth.md from benchmarks/results/worth-*.json, the results of scripts/study_worth.py.
+
+With --check nothing is written, and the exit code is 1 if the page is not what the result files say.
+"""
+
+import argparse
+import json
+import pathlib
+
+import pages
+import render_study
+import worth_parts
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "benchmarks" / "results"
+ANSWERS = (ROOT / "docs" / "worth_answers.md").read_text()
+
+
+def is_judged(row):
+    return all(one["difference"]["num_pairs"] >= 3 for one in row["equal_budget"])
+
+
+def unbeaten(row):
+    """The rows that only train on fewer samples and that this one is not shown to be better than."""
+    return [
+        one["baseline"] for one in row["equal_budget"] if not one["difference"]["supported"] or one["difference"]["mean"] <= 0
+    ]
+
+
+def budget_cell(row):
+    if "equal_budget" not in row:
+        return "-"
+    if not is_judged(row):
+        return "not judged"
+    return f"no: {', '.join(unbeaten(row))}" if unbeaten(row) else "**yes**"
+
+
+def reach_cell(row, baseline):
+    reach = row.get("reach")
+    if reach is None:
+        return "-"
+    if reach["num_reached"] == 0:
+        return "never"
+    some = f" ({reach['num_reached']} of {row['num_seeds']} seeds)" if reach["num_reached"] < row["num_seeds"] else ""
+    if row["method"] == baseline or reach["share_of_baseline"] is None:
+        return f"{reach['seconds']:.0f} s{some}"
+    return f"{render_study.percent(reach['share_of_baseline'], 0)}{some}"
+
+
+def table(result):
+    summary = result["summary"]
+    baseline = summary["baseline"]
+    header = ["method", "accuracy", f"difference to {baseline}", "beats equal budget", "pruned", "time", "of it scoring"]
+    if "reach" in summary:
+        header.append(f"to {100 * summary['reach']:g} %")
+    rows = []
+    for row in summary["rows"]:
+        mark = "*" if row.get("num_disturbed", 0) else ""
+        cells = [
+            row["method"],
+            render_study.accuracy(row),
+            render_study.difference(row),
+            budget_cell(row),
+            render_study.percent(row["pruned_share"]),
+            f"{row['train_seconds_mean']:.0f} s{mark}",
+            f"{row['score_seconds_mean']:.0f} s" if "score_seconds_mean" in row else "-",
+        ]
+        rows.append(cells + ([reach_cell(row, baseline)] if "reach" in summary else []))
+    return pages.table(header, rows, numbers=True)
+
+
+def finding(result):
+    """How many methods are worth more than training on fewer samples."""
+    rows = [row for row in result["summary"]["rows"] if "equal_budget" in row and is_judged(row)]
+    winners = [row["method"] for row in rows if not unbeaten(row)]
+    if not rows:
+        return "No method is judged against an equal budget."
+    if not winners:
+        return f"None of {len(rows)} methods is shown to beat every row that only trains on fewer samples."
+    return f"{len(winners)} of {len(rows)} methods beat every row that only trains on fewer samples: {', '.join(winners)}."
+
+
+def section(part, result):
+    lines = ["", f"## {part.title}", "", part.question, "", render_study.setup(result), ""]
+    lines += [table(result), "", finding(result)]
+    disturbed = sum(row.get("num_disturbed", 0) for row in result["summary"]["rows"])
+    if disturbed:
+        lines += [f"*: {disturbed} runs got less than 90 % of the processor; times in these rows say little."]
+    lines += ["", f"Made by `{result['command']}`, [worth-{part.name}.json](/benchmarks/results/worth-{part.name}.json)."]
+    return lines
+
+
+def page(results):
+    made = [part for part in worth_parts.PARTS.values() if part.name in results]
+    missing = [part for part in worth_parts.PARTS.values() if part.name not in results]
+    lines = [ANSWERS.rstrip(), "", "## How to read the tables", ""]
+    lines += [
+        "Every table begins with what trains on as few samples without choosing among them: `fewer-epochs` (all samples, fewer "
+        "epochs, the same learning-rate shape) and `random-dynamic` (a fresh random subset in every epoch; with `delta=0.875` the "
+        "last eighth of the epochs uses everything, as InfoBatch does). *Beats equal budget* is yes only if the 95 % interval of "
+        "the difference to each of them, paired by seed, is above 0. Static methods train on all samples first to score them: "
+        "that time is part of theirs. `*`: a run that got less than 90 % of the processor."
+    ]
+    for part in made:
+        lines += section(part, results[part.name])
+    if missing:
+        lines += ["", "## Not made yet", ""]
+        lines += [
+            "These comparisons are written and can be run, but have not been: they take days on two cores. "
+            "`scripts/study_worth.py build/bin/tamis --parts NAME` makes one, `--list` shows their size; "
+            "stopped and started again it goes on where it stopped.",
+            "",
+            pages.table(
+                ["part", "what it compares", "runs", "million samples"],
+                [
+                    [f"`{part.name}`", part.title, str(part.num_rows() * part.seeds), f"{part.num_samples() / 1e6:.0f}"]
+                    for part in missing
+                ],
+            ),
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say whether the page is up to date")
+    parser.add_argument("--results", type=pathlib.Path, default=RESULTS, help="result files")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "worth.md", help="the page")
+    arguments = parser.parse_args()
+    results = {
+        path.stem.removeprefix("worth-"): json.loads(path.read_text()) for path in arguments.results.glob("worth-*.json")
+    }
+    pages.publish({arguments.out: page(results)}, arguments.check)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The comparisons behind docs/worth.md: converged trainings, with every honest baseline."""
+
+from dataclasses import dataclass, field
+
+SCORED = ["infobatch", "seta", "bls-infobatch", "bls-seta", "blr-infobatch", "ogs-infobatch", "ogs-seta"]
+STATIC = ["el2n", "grand", "dp", "forgetting"]
+SHARES = [0.3, 0.5, 0.7]
+SAMPLES = {"cifar10": 50_000, "fashion-mnist": 60_000}
+CIFAR = {"preset": "cifar10-fast"}
+FASHION = {"preset": "cifar10-fast", "data": "fashion-mnist", "width": 1, "epochs": 20}
+
+
+@dataclass
+class Part:
+    """One call of `tamis compare`."""
+
+    name: str
+    title: str
+    question: str
+    settings: dict
+    methods: list
+    seeds: int = 3
+    target: float | None = None
+    # The rows that every comparison at an equal budget begins with; without a target there is no budget to be equal.
+    equal_budget: bool = True
+    extra: list = field(default_factory=list)
+
+    def flags(self):
+        flags = []
+        for key, value in self.settings.items():
+            flags += [f"--{key.replace('_', '-')}", str(value)]
+        if self.target is not None:
+            flags += ["--target-prune", str(self.target)]
+        if self.equal_budget and self.target is not None:
+            flags.append("--equal-budget")
+        flags += ["--methods", *self.methods, "--seeds", *map(str, range(self.seeds))]
+        return flags + self.extra
+
+    def num_rows(self):
+        budget = ["full", "fewer-epochs", "random-dynamic", "random-dynamic:delta=0.875"]
+        return len(dict.fromkeys((budget if "--equal-budget" in self.flags() else []) + self.methods))
+
+    def num_samples(self):
+        """Samples that all runs see, about; for the time left."""
+        data = self.settings.get("data", "cifar10")
+        size = self.settings.get("limit", SAMPLES.get(data, 0))
+        epochs = self.settings.get("epochs", 18)
+        return round(self.num_rows() * self.seeds * size * epochs * (1 - (self.target or 0)))
+
+
+def table2():
+    for data, title, settings in [("cifar10", "CIFAR-10", CIFAR), ("fashion", "Fashion-MNIST", FASHION)]:
+        for share in SHARES:
+            percent = round(100 * share)
+            yield Part(
+                f"{data}-{percent}",
+                f"{title}, {percent} % pruned",
+                "Table 2 of the paper: every method leaves out the same share of the run. Is any better than fewer epochs?",
+                settings,
+                [f"random:prune-ratio={share}", *STATIC, "epsilon-greedy", "ucb", *SCORED],
+                target=share,
+                extra=["--reach", "0.9"],
+            )
+
+
+def all_parts():
+    yield from table2()
+    yield Part(
+        "ablation",
+        "Which score, which policy",
+        "The same two policies on every score, from the last batch's loss to the per-sample loss.",
+        CIFAR,
+        [f"{score}{policy}" for policy in ("infobatch", "seta") for score in ("last-batch-loss+", "bls-", "blr-", "ogs-", "")],
+        target=0.3,
+    )
+    yield Part(
+        "alpha",
+        "How much of the old score to keep",
+        "BLS with InfoBatch at several alpha; 0 is no average at all.",
+        CIFAR,
+        [f"bls-infobatch:alpha={alpha}" for alpha in (0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95)],
+        target=0.3,
+    )
+    for share in (0.2, 0.4):
+        yield Part(
+            f"labels-{round(100 * share)}",
+            f"{round(100 * share)} % wrong labels",
+            "trim leaves out the highest scores after 5 epochs. Does the score find the wrong labels?",
+            {**CIFAR, "label_noise": share},
+            ["full", *(f"{score}trim:prune-ratio={share}" for score in ("bls-", "blr-", "ogs-", "")), f"el2n:prune-ratio={share}"]
+            + [f"random-dynamic:prune-ratio={share}", f"fewer-epochs:target-prune={share}"],
+        )
+    yield Part(
+        "redundant",
+        "Redundant data",
+        "Four of five images are copies of 300 others, as in crawled data. Does a score find the rare ones?",
+        {**CIFAR, "copies": 0.8},
+        [*STATIC, *SCORED],
+        target=0.5,
+    )
+    yield Part(
+        "tail",
+        "Long-tailed classes",
+        "Class sizes fall exponentially to 1 %, the test data stays balanced.",
+        {**CIFAR, "imbalance": 0.01, "epochs": 60},
+        [*SCORED, "ogs-infobatch:min-per-class=0.7"],
+        target=0.3,
+    )
+    yield Part(
+        "little",
+        "Long training on little data",
+        "2,000 samples, 60 epochs: every sample is seen so often that most of the visits can hardly teach anything.",
+        {"data": "fashion-mnist", "limit": 2000, "epochs": 60, "model": "small-cnn"},
+        ["el2n", "infobatch", "bls-infobatch", "ogs-infobatch"],
+        seeds=5,
+        target=0.5,
+        extra=["--reach", "0.8"],
+    )
+
+
+PARTS = {part.name: part for part in all_parts()}
