@@ -63,11 +63,7 @@ Dataset add_copies(const Dataset& data, double share, std::uint64_t seed) {
     sources[i] =
         replaced.test(i) ? originals[random.below(originals.size())] : static_cast<std::int64_t>(i);
   }
-  const torch::Tensor rows = torch::tensor(sources, torch::kInt64);
-  Dataset copied = data;
-  copied.images = data.images.index_select(0, rows);
-  copied.labels = data.labels.index_select(0, rows);
-  return copied;
+  return data.select(torch::tensor(sources, torch::kInt64));
 }
 
 Dataset add_label_noise(const Dataset& data, double share, std::uint64_t seed) {

@@ -13,6 +13,7 @@
 
 #include "runs/base64.h"
 #include "runs/sample_list.h"
+#include "runs/seal.h"
 #include "support/scratch_folder.h"
 #include "support/tiny_run.h"
 #include "training/data/png_image.h"
@@ -136,7 +137,7 @@ TEST(Gallery, WithoutItsHistoryIsRefused) {
   }
   Json checkpoint = runs::read_json(scratch / "run/checkpoint.json");
   for (const char* key : {"crc32c", "history"}) checkpoint.erase(key);
-  runs::write_json(scratch / "run/checkpoint.json", checkpoint);
+  runs::write_sealed_json(scratch / "run/checkpoint.json", checkpoint);
   EXPECT_THAT([&] { test::resume(scratch / "run"); },
               ThrowsMessage<std::runtime_error>(HasSubstr("checkpoint.json: names no history")));
 }
