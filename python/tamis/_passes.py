@@ -72,8 +72,9 @@ class Passes:
         self._restart()
 
     def _open_book(self) -> None:
-        if "_book" in self.__dict__:
-            self._book.give_up()
+        previous: LossBook | None = self.__dict__.get("_book")
+        if previous is not None:
+            previous.give_up()
         self._book = LossBook(self.pruner)
         self.update_batch = self._book.update
         self.update_memory = self._book.update_memory

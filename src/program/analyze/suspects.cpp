@@ -91,13 +91,13 @@ runs::SampleList find_names(const SuspectsArguments& arguments, std::size_t num_
 }
 
 // A column of the table or of the comma-separated values: what only some runs have.
-struct Column {
+struct NameColumn {
   std::string title;
   std::function<std::string(std::size_t sample)> cell;
 };
 
-std::vector<Column> name_columns(const runs::SampleList& who) {
-  std::vector<Column> columns;
+std::vector<NameColumn> name_columns(const runs::SampleList& who) {
+  std::vector<NameColumn> columns;
   if (!who.files.empty()) {
     columns.push_back({"file", [&](std::size_t i) { return who.files[i]; }});
   } else if (!who.indices.empty()) {
@@ -129,9 +129,9 @@ std::string csv_cell(const std::string& text) {
 }
 
 std::string to_csv(const SuspectList& suspects) {
-  const std::vector<Column> names = name_columns(suspects.who);
+  const std::vector<NameColumn> names = name_columns(suspects.who);
   std::string text = "sample";
-  for (const Column& column : names) {
+  for (const NameColumn& column : names) {
     std::string title = column.title;
     std::replace(title.begin(), title.end(), ' ', '_');
     text += "," + title;
@@ -142,7 +142,7 @@ std::string to_csv(const SuspectList& suspects) {
   for (std::size_t k = 0; k < suspects.samples.size(); ++k) {
     const Hardness& one = suspects.samples[k];
     text += fmt::format("{}", one.sample);
-    for (const Column& column : names) text += "," + csv_cell(column.cell(one.sample));
+    for (const NameColumn& column : names) text += "," + csv_cell(column.cell(one.sample));
     text += fmt::format(",{},{},{},{}", one.score, one.rank, one.hard_share, one.num_hard_in_a_row);
     for (std::size_t e = 0; e < suspects.epochs.size(); ++e) {
       const float score = suspects.curves[k][e];
@@ -177,10 +177,10 @@ std::string to_text(const SuspectList& suspects) {
               fmt::format("{} of these {}, {} of all", count_wrong(suspects),
                           suspects.samples.size(), with_commas(num_wrong_labels(suspects.who))));
   }
-  const std::vector<Column> names = name_columns(suspects.who);
+  const std::vector<NameColumn> names = name_columns(suspects.who);
   const std::vector<std::size_t> epochs = shown_epochs(suspects.epochs.size());
   std::vector<std::vector<std::string>> rows = {{"sample"}};
-  for (const Column& column : names) rows[0].push_back(column.title);
+  for (const NameColumn& column : names) rows[0].push_back(column.title);
   rows[0].insert(rows[0].end(), {"mean rank", "in the hardest tenth", "in a row", "score"});
   for (const std::size_t place : epochs) {
     rows[0].push_back(fmt::format("epoch {}", suspects.epochs[place] + 1));
@@ -188,7 +188,7 @@ std::string to_text(const SuspectList& suspects) {
   for (std::size_t k = 0; k < suspects.samples.size(); ++k) {
     const Hardness& one = suspects.samples[k];
     std::vector<std::string> row = {fmt::format("{}", one.sample)};
-    for (const Column& column : names) row.push_back(on_one_line(column.cell(one.sample)));
+    for (const NameColumn& column : names) row.push_back(on_one_line(column.cell(one.sample)));
     row.push_back(fmt::format("{:.4f}", one.rank));
     row.push_back(fmt::format("{:.0f} %", 100.0 * one.hard_share));
     row.push_back(fmt::format("{}", one.num_hard_in_a_row));
