@@ -31,8 +31,8 @@ Json upgrade(const Json& old, const std::string& source) {
   Json config = old;
   config["format"] = kRunFormat;
   config["method"] = {{"name", fields.text("method")}};
-  if (const Json* const pruning = fields.find("pruning")) {
-    config["method"].update(*pruning);
+  if (fields.find("pruning") != nullptr) {
+    config["method"].update(fields.object("pruning").json());
     config["method"].erase("seed");
   }
   config.erase("pruning");

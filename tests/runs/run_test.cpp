@@ -153,6 +153,17 @@ TEST(Run, OfVersion1AndTheFormerNameIsRead) {
   EXPECT_EQ(describe_task(run.config), "fashion-mnist, small-cnn");
 }
 
+TEST(Run, OfVersion1MustSayWithAnObjectHowItPruned) {
+  const test::ScratchFolder scratch;
+  write(scratch,
+        R"({"format": "tamis-run", "format_version": 1, "method": "full",
+    "data": {"name": "mnist", "num_train": 10}, "training": {"epochs": 1, "seed": 7},
+    "pruning": ["full"]})",
+        "");
+  EXPECT_THAT([&] { read_run(scratch.path()); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("pruning must be an object")));
+}
+
 TEST(Json, DamageIsNamed) {
   const test::ScratchFolder scratch;
   EXPECT_THAT([&] { read_json(scratch / "none.json"); },
