@@ -18,6 +18,7 @@ json config_of(const FixtureRun& run) {
   const bool is_full = run.method == "full";
   const bool is_bls = run.method.starts_with("bls-");
   const bool is_seta = run.method.ends_with("seta");
+  const bool is_random = run.method == "random-dynamic";
   json config = {
       {"format", "tamis-run"},
       {"format_version", 2},
@@ -26,9 +27,10 @@ json config_of(const FixtureRun& run) {
        {{"name", run.method},
         {"score", {{"name", is_bls ? "batch-loss" : "sample-loss"}, {"options", json::object()}}},
         {"policy",
-         {{"name", is_full   ? "none"
-                   : is_seta ? "seta"
-                             : "infobatch"},
+         {{"name", is_full     ? "none"
+                   : is_seta   ? "seta"
+                   : is_random ? "random-dynamic"
+                               : "infobatch"},
           {"options", json::object()}}},
         {"delta", is_full ? 1.0 : 0.875}}},
       {"seed", run.seed},

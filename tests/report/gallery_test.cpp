@@ -25,7 +25,8 @@ TEST(ReportGallery, IsThatOfTheFirstSeedOfEachMethod) {
     if (entry.is_directory()) write_gallery(entry.path());
   }
   std::map<std::string, std::vector<bool>> shown;
-  for (const json& run : report_of({folder / "c"})["runs"]) {
+  const json comparison = report_of({folder / "c"});
+  for (const json& run : comparison["runs"]) {
     shown[run["method"]].push_back(!run["gallery"].is_null());
   }
   ASSERT_EQ(shown.size(), 2U);

@@ -57,7 +57,7 @@ TEST_F(ReportPage, NamesInARunCannotCommandTheTerminal) {
 
 TEST_F(ReportPage, OnAFullDiskThePageBeforeStays) {
   const std::string before = make();
-  for (const rlim_t limit : {0U, 100U, 100'000U}) {
+  for (const rlim_t limit : {1'000U, 100'000U}) {
     EXPECT_THAT(run_refused(1, {"report", run_path(), "--out", folder_.at("page.html")},
                             {.file_size_limit = limit}),
                 HasSubstr("page.html: cannot write"));

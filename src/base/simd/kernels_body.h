@@ -90,7 +90,9 @@ std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
     __builtin_memcpy(before, sum, sizeof sum);
     for (std::size_t i = begin; i < end; i += 4 * kFours) {
       for (std::size_t f = 0; f < kFours; ++f) {
-        add_four(sum[f], *reinterpret_cast<const UnalignedFour*>(scores + i + 4 * f));
+        // A copy: a reference would promise an alignment that the scores need not have.
+        const FourFloats score = *reinterpret_cast<const UnalignedFour*>(scores + i + 4 * f);
+        add_four(sum[f], score);
       }
     }
     num_numbers += end - begin;

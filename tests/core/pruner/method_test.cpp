@@ -51,6 +51,7 @@ TEST(Methods, SayWhatKindOfLossTheyNeed) {
 
 TEST(Methods, CoverEveryPolicyAloneAndWithTheScoresOfBlsAndBlr) {
   for (const PolicyInfo& policy : registered_policies()) {
+    if (policy.name == "subset") continue;  // of the static methods, which have names of their own
     const std::string name(policy.name);
     EXPECT_EQ(find_method(name).score, policy.default_score);
     EXPECT_EQ(find_method(name).policy, policy.name);

@@ -202,7 +202,7 @@ TEST(Norms, AreLeftAsideByOtherScores) {
     watched.start_epoch(0);
     EXPECT_TRUE(plain.observe(2, losses));
     EXPECT_TRUE(watched.observe(2, losses, norms));
-    if (info.name != "sample-loss") {
+    if (plain.scorer().needs() != LossKind::sample_losses) {
       EXPECT_TRUE(plain.observe(5, 3, 2.5));
       EXPECT_TRUE(watched.observe(5, 2.5, norms));
     }

@@ -72,7 +72,7 @@ TEST_F(CompareCommand, MakesEveryRunAndEndsWithTheTable) {
                                    "full 2", "seta:groups=3 2"));
   EXPECT_THAT(outcome.out,
               AllOf(HasSubstr("[1/6] full seed 0  frechet distance 10.50  pruned 20.0 %  2 s"),
-                    HasSubstr("difference to full"), HasSubstr("+10.00 [+10.00, +10.00]"),
+                    HasSubstr("difference to full"), HasSubstr("+10.00 [+9.93, +10.07]"),
                     HasSubstr("worse"), HasSubstr("lower is better")));
   const json summary = json::parse(folder_.read("c/summary.json"));
   EXPECT_EQ(summary["metric"]["name"], "frechet_distance");
