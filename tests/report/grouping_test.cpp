@@ -130,7 +130,7 @@ TEST(ReportGrouping, HasNoCautionWithoutAReason) {
   const ScratchFolder folder;
   // Of so many epochs nearly all are pruned, as the fixture's times say.
   write_comparison(folder / "compare",
-                   {.epochs = 40, .accuracies = {{0.9, 0.9, 0.9}, {0.9, 0.9, 0.9}}});
+                   {.accuracies = {{0.9, 0.9, 0.9}, {0.9, 0.9, 0.9}}, .epochs = 40});
   EXPECT_EQ(cautions_of(report_of({folder / "compare"})), "[]");
 }
 

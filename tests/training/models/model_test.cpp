@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -146,7 +147,9 @@ TEST_P(ModelLearns, AFewStepsOverfitOneBatch) {
 
 INSTANTIATE_TEST_SUITE_P(All, ModelLearns, ::testing::ValuesIn(model_names()),
                          [](const auto& test) {
-                           return test.param == "small-cnn" ? std::string("SmallCnn") : test.param;
+                           std::string name = test.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
                          });
 
 // Training twice on the same number of threads gives the same bits.

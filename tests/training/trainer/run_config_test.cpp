@@ -10,6 +10,7 @@
 #include <string>
 
 #include "runs/run.h"
+#include "runs/seal.h"
 #include "support/scratch_folder.h"
 #include "tamis/registry.h"
 
@@ -94,7 +95,7 @@ TEST(RunConfig, IsTheOneThatRunFoldersAskFor) {
   const test::ScratchFolder scratch;
   std::mt19937_64 random(10);
   const RunConfig config = random_config(random);
-  runs::write_json(scratch / "config.json", to_json(config, kFacts));
+  runs::write_sealed_json(scratch / "config.json", to_json(config, kFacts));
   EXPECT_EQ(runs::read_run(scratch.path()).num_epochs, config.training.epochs);
   EXPECT_EQ(read_run_config(scratch.path()), config);
 }
