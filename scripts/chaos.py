@@ -30,7 +30,7 @@ import zlib
 
 EPOCHS = 4
 NUM_TRAIN, NUM_TEST, SIDE = 600, 60, 8
-TIMES = {"train_seconds", "prune_seconds", "test_seconds", "processor_seconds"}
+TIMES = {"train_seconds", "prune_seconds", "test_seconds", "score_seconds", "processor_seconds", "processor_share"}
 
 
 def write_images(folder):
