@@ -39,8 +39,8 @@ void run_training(char** argv) {
   // Threads that wait for work sleep: spinning ones make training many times slower where other
   // programs use the same cores. OpenMP reads this when torch is loaded.
   if (std::getenv("GOMP_SPINCOUNT") == nullptr) ::setenv("OMP_WAIT_POLICY", "passive", 0);
-  // Warnings of torch's own sockets, such as of a process that is a little late, are not ours.
-  ::setenv("TORCH_CPP_LOG_LEVEL", "ERROR", 0);
+  // What torch's own sockets say of a process that is late or gone reaches us as an exception.
+  ::setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
   ::execv((self.parent_path() / "tamis-training").c_str(), argv);
 }

@@ -1,5 +1,6 @@
 #include "training/trainer/team.h"
 
+#include <c10/util/Logging.h>
 #include <torch/torch.h>
 
 #include <array>
@@ -74,6 +75,7 @@ Team connect_team(std::chrono::milliseconds time_limit) {
   auto options = libtorch::process_group_from_environment();
   if (!options || options->size == 1) return Team(nullptr);
   options->time_limit = time_limit;
+  c10::initLogging();  // takes the environment's TORCH_CPP_LOG_LEVEL, which only Python does itself
   return Team(std::make_shared<libtorch::ProcessGroup>(*options));
 }
 

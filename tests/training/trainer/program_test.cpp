@@ -109,7 +109,7 @@ TEST(TrainProgram, KeepsPrecisionAndLayoutInTheSettings) {
   arguments.insert(arguments.end(), {"--precision", "bfloat16", "--channels-last", "off"});
   const Answer answer = run_program(scratch, arguments);
   ASSERT_EQ(answer.exit_code, 0) << answer.output;
-  EXPECT_THAT(answer.output, HasSubstr("1 threads, bfloat16"));
+  EXPECT_THAT(answer.output, HasSubstr("1 thread, bfloat16"));
   const RunConfig config = read_run_config(out);
   EXPECT_EQ(config.training.precision, Precision::bfloat16);
   EXPECT_FALSE(config.training.channels_last);
