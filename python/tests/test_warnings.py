@@ -78,7 +78,7 @@ def test_an_epoch_that_a_rebuilt_loader_repeats_is_told_once(make_handler):
 
 def test_a_process_group_that_appears_later_is_told_once(make_handler, monkeypatch):
     handler = make_handler()
-    monkeypatch.setattr(tamis._run, "num_ranks", lambda: 2)
+    monkeypatch.setattr(tamis._passes, "num_ranks", lambda: 2)
 
     def loop():
         for _ in range(2):
