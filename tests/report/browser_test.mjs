@@ -176,7 +176,7 @@ test('the table has every method and every figure', async () => {
                             cell.textContent.replaceAll('\u202f', ' ').replaceAll('\u2212', '-'))));
     assert.equal(rows.length, comparison.rows.length);
     for (const [k, row] of comparison.rows.entries()) {
-      const [method, accuracy, difference, pruned, time, saved, cost, seeds] = rows[k];
+      const [method, accuracy, difference, budget, pruned, time, saved, cost, seeds] = rows[k];
       const percent = (value, decimals) => `${(100 * value).toFixed(decimals)} %`;
       assert.equal(method, row.method);
       assert.equal(
@@ -190,7 +190,10 @@ test('the table has every method and every figure', async () => {
         assert.equal(difference, 'baseline');
         continue;
       }
-      assert.equal(saved, percent(row.time_saved, 1));
+      assert.equal(
+          saved, percent(row.time_saved, 1) + (row.more_saved_than_pruned ? ' more than pruned' : ''));
+      const isJudged = row.equal_budget !== undefined;
+      assert.match(budget, isJudged ? /^(yes|no: random-dynamic)$/ : /^–$/);
       const {mean, low, high, supported} = row.difference;
       for (const value of [mean, low, high])
         assert.ok(difference.includes((100 * value).toFixed(2)), difference);
