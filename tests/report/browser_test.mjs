@@ -338,7 +338,7 @@ test('on a phone every figure of the table can be read', async () => {
                                             title: getComputedStyle(cell, '::before').content,
                                             isWhole: cell.scrollWidth <= cell.clientWidth,
                                           })));
-    assert.equal(cells.length, 7 * comparison.rows.length);
+    assert.equal(cells.length, 8 * comparison.rows.length);
     assert.ok(cells.every((cell) => cell.isWhole && cell.title.length > 2));
     await page.screenshot({path: join(folder, 'report-phone.png'), fullPage: true});
   });

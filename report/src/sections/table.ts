@@ -168,7 +168,9 @@ export const table: Section = {
           ...columnsOf(comparison).map((column) => h('th', {scope: 'col'}, column.title)));
     const body = comparison.rows.map((row) => bodyRow(row, comparison, methods));
     return h(
-        'div', {}, h('table', {class: 'comparison'}, h('thead', {}, head), h('tbody', {}, ...body)),
+        'div', {},
+        h('div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'Comparison of methods'},
+          h('table', {class: 'comparison'}, h('thead', {}, head), h('tbody', {}, ...body))),
         h('p', {class: 'note'}, note(comparison)));
   },
 };
