@@ -95,11 +95,12 @@ test:
 	@$(MAKE) --no-print-directory test-frameworks
 	@$(MAKE) --no-print-directory test-recipes
 
-# The integrations, with the packages of requirements/frameworks.txt and the module that was built for .venv's interpreter.
+# The integrations, with the packages of requirements/frameworks.txt and the module that was built for .venv's interpreter. The
+# tests of ultralytics use the recipes' trainer, so both lists are installed.
 test-frameworks frameworks-matrix: MATRIX = $(if $(filter frameworks-matrix,$@),--collect-only --matrix write,--matrix check)
 test-frameworks frameworks-matrix:
 	@[ -e $(BUILD)/python/tamis/__init__.py ] || $(MAKE) --no-print-directory build
-	@VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks
+	@VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks recipes
 	cd tests/frameworks && OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(CURDIR)/tests/frameworks \
 	  $(CURDIR)/.venv-frameworks/bin/python -m pytest -q -p no:cacheprovider $(MATRIX) .
 
