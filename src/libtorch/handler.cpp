@@ -15,6 +15,16 @@ using tamis::detail::require;
 
 namespace {
 
+// Without torch's dispatcher where the value is at hand: item() takes longer than the rest of an
+// update.
+double value_of(const torch::Tensor& scalar) {
+  if (scalar.is_cpu() && scalar.has_storage() && !scalar.is_neg() && !scalar._is_zerotensor()) {
+    if (scalar.scalar_type() == torch::kFloat) return *scalar.const_data_ptr<float>();
+    if (scalar.scalar_type() == torch::kDouble) return *scalar.const_data_ptr<double>();
+  }
+  return scalar.item<double>();
+}
+
 // The loss of a batch as the core takes it.
 class LossValue {
  public:
@@ -35,7 +45,7 @@ class LossValue {
     if (loss.dim() == 1 || num_samples == 1) {
       losses_ = loss.detach().reshape({-1}).to(torch::kCPU, torch::kFloat).contiguous();
     } else {
-      mean_ = loss.item<double>();
+      mean_ = value_of(loss);
     }
   }
 

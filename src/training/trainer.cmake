@@ -24,6 +24,7 @@ add_library(tamis_trainer STATIC
   trainer/compare.cpp
   trainer/environment.cpp
   trainer/evaluation.cpp
+  trainer/forgetting_events.cpp
   trainer/gallery_maker.cpp
   trainer/optimizer.cpp
   trainer/processor.cpp

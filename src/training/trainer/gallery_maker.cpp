@@ -59,13 +59,13 @@ std::vector<std::uint64_t> first_samples(const std::vector<Hardness>& ranked, st
   return samples;
 }
 
-std::vector<std::uint64_t> most_forgotten(const SampleHistory& history,
+std::vector<std::uint64_t> most_forgotten(const ForgettingEvents& forgetting,
                                           std::vector<Hardness> hardest_first, std::size_t count) {
   std::erase_if(hardest_first,
-                [&](const Hardness& one) { return history.num_forgotten(one.sample) == 0; });
+                [&](const Hardness& one) { return forgetting.count(one.sample) == 0; });
   std::stable_sort(hardest_first.begin(), hardest_first.end(),
                    [&](const Hardness& a, const Hardness& b) {
-                     return history.num_forgotten(a.sample) > history.num_forgotten(b.sample);
+                     return forgetting.count(a.sample) > forgetting.count(b.sample);
                    });
   return first_samples(hardest_first, count);
 }
@@ -112,16 +112,17 @@ runs::SampleList list_samples(const Dataset& data) {
 
 runs::Gallery make_gallery(const SampleHistory& history, const Dataset& data, Model& model,
                            std::size_t count) {
+  const ForgettingEvents& forgetting = history.forgetting();
   const std::vector<Hardness> hardest_first = rank_samples(history, 1.0F);
   runs::Gallery gallery{.score = "loss at the last visit",
                         .epochs = history.epochs(),
                         .hardest = first_samples(hardest_first, count),
                         .easiest = first_samples(rank_samples(history, -1.0F), count),
-                        .forgotten = most_forgotten(history, hardest_first, count)};
+                        .forgotten = most_forgotten(forgetting, hardest_first, count)};
   for (std::size_t i = 0; i < history.num_samples(); ++i) {
-    if (!history.was_visited(i)) continue;
-    gallery.num_never_learned += history.was_learned(i) ? 0 : 1;
-    gallery.num_never_forgotten += history.was_learned(i) && history.num_forgotten(i) == 0 ? 1 : 0;
+    if (!forgetting.was_visited(i)) continue;
+    gallery.num_never_learned += forgetting.was_learned(i) ? 0 : 1;
+    gallery.num_never_forgotten += forgetting.was_learned(i) && forgetting.count(i) == 0 ? 1 : 0;
   }
   std::vector<std::uint64_t> all = gallery.hardest;
   all.insert(all.end(), gallery.easiest.begin(), gallery.easiest.end());
@@ -136,7 +137,7 @@ runs::Gallery make_gallery(const SampleHistory& history, const Dataset& data, Mo
                               .place = samples.place(sample),
                               .label = samples.class_name(samples.labels[sample]),
                               .predicted = samples.class_name(predictions[k]),
-                              .forgotten = history.num_forgotten(sample),
+                              .forgotten = forgetting.count(sample),
                               .picture = encode_png(thumbnail(data, all[k]))};
     if (samples.is_wrong(sample)) {
       entry.true_label = samples.class_name(samples.true_labels[sample]);

@@ -63,21 +63,14 @@ bool is_chosen_epoch(std::uint64_t epoch, std::uint64_t num_epochs, std::uint64_
 SampleHistory::SampleHistory(std::size_t num_samples, std::uint64_t num_epochs)
     : num_epochs_(num_epochs),
       last_losses_(num_samples, std::numeric_limits<float>::quiet_NaN()),
-      seen_(num_samples),
-      forgotten_(num_samples) {}
+      forgetting_(num_samples) {}
 
 void SampleHistory::visit(std::span<const SampleIndex> samples, std::span<const float> losses,
                           std::span<const bool> is_right) {
   for (std::size_t k = 0; k < samples.size(); ++k) {
     const auto sample = static_cast<std::size_t>(samples[k]);
-    std::uint8_t& seen = seen_[sample];
     last_losses_[sample] = losses[k];
-    if (is_right[k]) {
-      seen = kVisited | kRight | kLearned;
-    } else {
-      forgotten_[sample] += (seen & kRight) != 0 ? 1 : 0;
-      seen = static_cast<std::uint8_t>((seen | kVisited) & ~kRight);
-    }
+    forgetting_.visit(sample, is_right[k]);
   }
 }
 
@@ -99,7 +92,8 @@ void SampleHistory::save(const std::filesystem::path& path, std::uint64_t step) 
        {"step", std::to_string(step)}},
       {tensor_of("snapshots", "F32", {epochs_.size(), n}, snapshots_),
        tensor_of("last_losses", "F32", {n}, last_losses_),
-       tensor_of("forgotten", "U32", {n}, forgotten_), tensor_of("seen", "U8", {n}, seen_)});
+       tensor_of("forgotten", "U32", {n}, forgetting_.counts()),
+       tensor_of("seen", "U8", {n}, forgetting_.seen())});
   detail::AtomicFile file(path, writer.size());
   writer.write(
       [&](std::uint64_t offset, std::span<const std::byte> bytes) { file.write(offset, bytes); });
@@ -129,8 +123,7 @@ void SampleHistory::load(const std::filesystem::path& path, std::uint64_t step,
   epochs_ = std::move(epochs);
   snapshots_ = std::move(snapshots);
   last_losses_ = std::move(last_losses);
-  forgotten_ = std::move(forgotten);
-  seen_ = std::move(seen);
+  forgetting_ = ForgettingEvents(std::move(seen), std::move(forgotten));
 }
 
 }  // namespace tamis::training

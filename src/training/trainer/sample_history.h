@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tamis/types.h"
+#include "training/trainer/forgetting_events.h"
 
 namespace tamis::training {
 
@@ -16,8 +17,7 @@ namespace tamis::training {
 bool is_chosen_epoch(std::uint64_t epoch, std::uint64_t num_epochs, std::uint64_t count);
 
 // The loss of every sample at its last visit, kept after up to 32 epochs, and how often it was
-// forgotten: right at one visit and wrong at the next (Toneva et al., An Empirical Study of Example
-// Forgetting, 2019). About 140 bytes per sample; a visit costs a few nanoseconds.
+// forgotten. About 140 bytes per sample; a visit costs a few nanoseconds.
 class SampleHistory {
  public:
   SampleHistory(std::size_t num_samples, std::uint64_t num_epochs);
@@ -32,10 +32,7 @@ class SampleHistory {
   const std::vector<std::uint64_t>& epochs() const { return epochs_; }
   std::span<const float> losses(std::size_t snapshot) const;
 
-  std::uint32_t num_forgotten(std::size_t sample) const { return forgotten_[sample]; }
-  bool was_visited(std::size_t sample) const { return seen_[sample] != 0; }
-  // Right at some visit.
-  bool was_learned(std::size_t sample) const { return (seen_[sample] & kLearned) != 0; }
+  const ForgettingEvents& forgetting() const { return forgetting_; }
 
   // As a part of a checkpoint after `step` steps. Complete or not at all. Throws
   // std::runtime_error.
@@ -45,15 +42,9 @@ class SampleHistory {
   void load(const std::filesystem::path& path, std::uint64_t step, std::uint64_t epochs_done);
 
  private:
-  // Bits of seen_.
-  static constexpr std::uint8_t kVisited = 1;
-  static constexpr std::uint8_t kRight = 2;  // at the last visit
-  static constexpr std::uint8_t kLearned = 4;
-
   std::uint64_t num_epochs_;
   std::vector<float> last_losses_;
-  std::vector<std::uint8_t> seen_;
-  std::vector<std::uint32_t> forgotten_;
+  ForgettingEvents forgetting_;
   std::vector<std::uint64_t> epochs_;
   std::vector<float> snapshots_;  // [epochs_, samples]
 };

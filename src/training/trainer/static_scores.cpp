@@ -13,6 +13,7 @@
 #include "tamis/smallest_sum.h"
 #include "training/models/model.h"
 #include "training/trainer/batches.h"
+#include "training/trainer/forgetting_events.h"
 #include "training/trainer/optimizer.h"
 #include "training/trainer/sample_gradients.h"
 #include "training/trainer/trainer.h"
@@ -144,22 +145,6 @@ std::vector<float> choose_by_influence(Model& model, const RunConfig& config, co
 }  // namespace
 
 bool is_static(const Method& method) { return find_scorer(method.score.name).is_given; }
-
-void ForgettingEvents::visit(std::size_t sample, bool is_right) {
-  if (was_right_[sample] && !is_right) ++counts_[sample];
-  was_right_[sample] = is_right;
-  if (is_right) was_learned_[sample] = true;
-}
-
-std::vector<float> ForgettingEvents::scores() const {
-  const std::uint32_t most =
-      counts_.empty() ? 0 : *std::max_element(counts_.begin(), counts_.end());
-  std::vector<float> scores(counts_.size());
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    scores[i] = static_cast<float>(was_learned_[i] ? counts_[i] : most + 1);
-  }
-  return scores;
-}
 
 std::vector<float> measure_el2n(Model& model, const Dataset& data) {
   const torch::NoGradGuard no_grad;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -43,21 +42,5 @@ struct Influences {
   std::size_t dimension = 0;
 };
 Influences measure_influences(Model& model, const Dataset& data, double damping);
-
-// How often each sample was forgotten.
-class ForgettingEvents {
- public:
-  explicit ForgettingEvents(std::size_t num_samples)
-      : was_right_(num_samples), was_learned_(num_samples), counts_(num_samples) {}
-
-  void visit(std::size_t sample, bool is_right);
-  // Counts; those that were never right have one more than the highest.
-  std::vector<float> scores() const;
-
- private:
-  std::vector<bool> was_right_;
-  std::vector<bool> was_learned_;
-  std::vector<std::uint32_t> counts_;
-};
 
 }  // namespace tamis::training

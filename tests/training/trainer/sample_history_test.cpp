@@ -24,22 +24,22 @@ void visit(SampleHistory& history, float loss, bool is_right) {
 
 TEST(SampleHistory, CountsHowOftenASampleWentFromRightToWrong) {
   SampleHistory history(2, 10);
-  EXPECT_FALSE(history.was_visited(0));
+  EXPECT_FALSE(history.forgetting().was_visited(0));
   for (const bool is_right : {false, true, true, false, false, true, false}) {
     visit(history, 1.0F, is_right);
   }
-  EXPECT_EQ(history.num_forgotten(0), 2U);
-  EXPECT_TRUE(history.was_learned(0));
-  EXPECT_EQ(history.num_forgotten(1), 0U);
-  EXPECT_FALSE(history.was_visited(1));
+  EXPECT_EQ(history.forgetting().count(0), 2U);
+  EXPECT_TRUE(history.forgetting().was_learned(0));
+  EXPECT_EQ(history.forgetting().count(1), 0U);
+  EXPECT_FALSE(history.forgetting().was_visited(1));
 }
 
 TEST(SampleHistory, ASampleThatWasNeverRightIsNotForgotten) {
   SampleHistory history(1, 10);
   for (int k = 0; k < 5; ++k) visit(history, 1.0F, false);
-  EXPECT_EQ(history.num_forgotten(0), 0U);
-  EXPECT_TRUE(history.was_visited(0));
-  EXPECT_FALSE(history.was_learned(0));
+  EXPECT_EQ(history.forgetting().count(0), 0U);
+  EXPECT_TRUE(history.forgetting().was_visited(0));
+  EXPECT_FALSE(history.forgetting().was_learned(0));
 }
 
 TEST(SampleHistory, KeepsTheLastLossWhereAnEpochLeftASampleOut) {
@@ -73,13 +73,13 @@ TEST(SampleHistory, IsLoadedAsItWasSaved) {
   saved.save(folder / "history", 7);
   SampleHistory loaded(2, 4);
   loaded.load(folder / "history", 7, 1);
-  EXPECT_EQ(loaded.num_forgotten(0), 1U);
+  EXPECT_EQ(loaded.forgetting().count(0), 1U);
   EXPECT_EQ(loaded.losses(0)[0], 2.0F);
   for (SampleHistory* history : {&saved, &loaded}) history->end_epoch(1);
   EXPECT_EQ(loaded.losses(1)[0], saved.losses(1)[0]);
   // Wrong already: not forgotten a second time.
   visit(loaded, 3.0F, false);
-  EXPECT_EQ(loaded.num_forgotten(0), 1U);
+  EXPECT_EQ(loaded.forgetting().count(0), 1U);
 }
 
 TEST(SampleHistory, OfAnotherMomentRunOrKindIsRefused) {

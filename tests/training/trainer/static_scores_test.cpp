@@ -22,7 +22,6 @@
 namespace tamis::training {
 namespace {
 
-using ::testing::ElementsAre;
 
 // A model that is no longer at its initial weights.
 std::shared_ptr<Model> some_model(const std::string& name, const Dataset& data) {
@@ -141,15 +140,6 @@ TEST(StaticScores, InfluencesSolveTheLastLayersHessian) {
       EXPECT_TRUE(torch::allclose(found, expected, 1e-4, 1e-6)) << name << " " << i;
     }
   }
-}
-
-TEST(StaticScores, ForgettingCountsFromRightToWrong) {
-  ForgettingEvents events(4);
-  for (const bool is_right : {true, false, true, false, false}) events.visit(0, is_right);
-  for (const bool is_right : {false, true, true}) events.visit(1, is_right);
-  for (const bool is_right : {false, false}) events.visit(2, is_right);
-  for (const bool is_right : {true, false, true}) events.visit(3, is_right);
-  EXPECT_THAT(events.scores(), ElementsAre(2.0F, 0.0F, 3.0F, 1.0F));
 }
 
 class StaticMethod : public ::testing::TestWithParam<const char*> {};
