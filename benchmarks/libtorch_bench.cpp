@@ -124,15 +124,21 @@ int main() {
   const torch::Tensor loss = torch::full({}, 1.5);
   volatile double sink = 0.0;
 
+  // In a loop like the adapter's: what a loader does between two batches makes caches cold.
   tamis::Pruner pruner(options());
+  tamis::libtorch::Handler walker(options());
+  auto walk = walker.loader(NoData(), kBatch);
   const double core = best_ns([&](int epoch, const auto& timed) {
     const tamis::EpochPlan& plan = pruner.start_epoch(static_cast<std::uint64_t>(epoch));
-    for (std::size_t begin = 0; begin < plan.size(); begin += kBatch) {
+    std::size_t begin = 0;
+    for (auto& batch : walk) {
+      (void)batch;
       const std::size_t count = std::min(kBatch, plan.size() - begin);
       timed([&] {
         pruner.observe(begin, count, 1.5);
         sink = plan.mean_weight(begin, count);
       });
+      begin += count;
     }
   });
 
@@ -151,8 +157,7 @@ int main() {
 
   std::printf("core: observe and mean_weight  %8.0f ns\n", core);
   std::printf("torch: reading the loss (item) %8.0f ns\n", item);
-  std::printf("adapter: update(loss)          %8.0f ns, %.0f ns beyond item, %.2f x the core\n",
-              update, update - item, (update - item) / core);
+  std::printf("adapter: update(loss)          %8.0f ns, %.2f x the core\n", update, update / core);
   measure_watching();
   return 0;
 }
