@@ -14,16 +14,16 @@ step() {  # minutes, megabytes, what
   steps+=("$3")
 }
 
-[ -e .venv/.installed-torch ] || [ -e .venv/.torch-is-given ] || step 2 1200 "make .venv with torch"
+[ -e .venv/.installed-torch ] || [ -e .venv/.torch-is-given ] || step 1 1200 "make .venv with torch"
 if [ "$what" = run ]; then
   [ -x "$build/bin/tamis-training" ] || step 3 500 "build the program"
   step 1 20 "train with three methods and three seeds on real images"
   steps+=("write runs/quick/report.html")
 else
-  [ -e "$build/tests/core" ] || step 20 3000 "build everything"
-  step 10 500 "run every test"
+  [ -e "$build/tests/core" ] || step 13 3000 "build everything"
+  step 11 500 "run every test"
   [ -e .venv-frameworks/.installed-frameworks ] || step 5 7500 "make .venv-frameworks with the training frameworks"
-  step 4 0 "test the integrations with them"
+  step 6 0 "test the integrations with them"
   step 3 500 "fetch the data of the recipes and test these"
 fi
 text=$(printf '%s, ' "${steps[@]}")
