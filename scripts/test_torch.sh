@@ -10,8 +10,8 @@ shift
 build=build/torch-$version
 venv=${VENV:-$build/venv}
 
+mkdir -p "$build"
 if [ ! -x "$venv/bin/python" ]; then
-  mkdir -p "$build"
   "${PYTHON:-python3}" -m venv "$venv"
 fi
 python=$(cd "$venv/bin" && pwd)/python
@@ -21,5 +21,5 @@ PATH=$venv/bin:$PWD/.venv/bin:$PATH
 echo "test-torch: $("$python" -c 'import sys, torch; print("torch", torch.__version__, "on Python", sys.version.split()[0])')"
 cmake -S . -B "$build" -G Ninja -DTAMIS_LIBTORCH=ON -DTAMIS_PYTHON=ON -DTAMIS_TESTS=ON -DTAMIS_PROGRAM=OFF \
   -DTAMIS_PYTHON_EXECUTABLE="$python" >"$build/configure.log" || { cat "$build/configure.log"; exit 1; }
-cmake --build "$build" --target tamis_libtorch_tests tamis_distributed_tests tamis_python tamis_python_files ${JOBS:+-j$JOBS}
+cmake --build "$build" --target tamis_libtorch_tests tamis_distributed_tests tamis_python tamis_python_files libtorch_training ${JOBS:+-j$JOBS}
 ctest --test-dir "$build" --output-on-failure -L 'libtorch|distributed|python' -E 'python\.(wheel|install)' "$@"
