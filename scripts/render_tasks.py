@@ -28,12 +28,15 @@ The paper's tasks as [recipes](../recipes/README.md), each with pruning and with
   is not worth its score.
 - *Difference*: to `full`, paired by seed, with its 95 % interval; bold where the seeds support it. *Saved*: training time, on a
   shared machine.
+- Semi-supervised tasks prune the labelled and the unlabelled set, each by its own loss; *left out* is of both.
+- Rendered words and terrain are made at run time from real fonts, heights and imagery. They are none of the paper's data sets.
 - Frechet distances are on the features of a small classifier of the same data. They are not the FID and cannot be compared with it.
 """
 
 
 FIDELITY = """Spearman of each score with the loss of every training sample, computed by brute force after the last epoch of a run
-without pruning; one run each. Of diffusion models the loss is a mean over eight noises."""
+without pruning; one run each. Of diffusion models the loss is a mean over eight noises; of semi-supervised ones it is the
+consistency loss of the unlabelled samples, a mean over four changes."""
 
 
 def load(results=RESULTS):

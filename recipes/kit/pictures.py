@@ -135,5 +135,5 @@ def read_picture(path: pathlib.Path) -> Image.Image:
     try:
         with Image.open(path) as picture:
             return picture.convert("RGB")
-    except (OSError, UnidentifiedImageError, SyntaxError) as error:
+    except (OSError, UnidentifiedImageError, SyntaxError, ImportError) as error:  # ultralytics tries a plugin that may be missing
         raise ValueError(f"{path}: not a whole picture ({error}); remove it, or copy it again") from error

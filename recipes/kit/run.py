@@ -5,6 +5,9 @@
     for _ in folder.epochs(model=model, optimizer=optimizer):      # goes on where an interrupted run stopped
         ...                                                        # one epoch of training
         folder.end_epoch(lambda: {"accuracy": evaluate(model)})    # not timed; writes the line and a checkpoint
+
+A run that prunes several data sets has a handler for each. The first one leads: an epoch of the run is one of its epochs, and
+one pass or more over each of the others, named in `others`. Lines and num_train count the samples of all passes.
 """
 
 from __future__ import annotations
@@ -96,9 +99,13 @@ class Folder:
         data: str,
         model: str,
         metrics: list[dict[str, Any]],
+        others: dict[str, tamis.Handler] | None = None,
     ) -> None:
         self.path: pathlib.Path = args.out
         self.handler = handler
+        self._handlers = {"handler": handler, **(others or {})}
+        self._num_samples = sum(len(one) * _num_passes(name, one, handler) for name, one in self._handlers.items())
+        self._num_used = 0  # of the others, in the epochs that are done
         self._lines: list[dict[str, Any]] = []
         self._parts: dict[str, Any] = {}
         self._start = self._processor = 0.0
@@ -109,7 +116,7 @@ class Folder:
             "method": {"name": args.method, **args.method_settings},
             "seed": args.seed,
             "epochs": handler.epochs,
-            "data": {"name": data, "num_train": len(handler)},
+            "data": {"name": data, "num_train": self._num_samples},
             "model": {"name": model},
             "metrics": metrics,
             "training": {**args.settings, "preset": args.preset, "threads": torch.get_num_threads()},
@@ -140,7 +147,7 @@ class Folder:
         path.write_text(json.dumps({**self._config, "environment": environment}, indent=1) + "\n")
 
     def epochs(self, **parts: Any) -> Iterator[int]:
-        """The epochs that are left. `parts` have state_dict and load_state_dict; the handler is one of them by itself."""
+        """The epochs that are left. `parts` have state_dict and load_state_dict; the handlers are among them by themselves."""
         self.resume(**parts)
         while len(self._lines) < self.handler.epochs:
             self.start_epoch()
@@ -148,7 +155,7 @@ class Folder:
 
     def resume(self, **parts: Any) -> None:
         """What epochs() does first; for a framework that counts epochs itself, as are the next two."""
-        self._parts = {"handler": self.handler, **parts}
+        self._parts = {**self._handlers, **parts}
         if not self.is_new:
             self._load()
         self._begin()
@@ -162,6 +169,7 @@ class Folder:
         self._begin()
 
     def _begin(self) -> None:
+        self._num_used = self._count_used()
         (self.path / "metrics.jsonl").write_text("".join(map(_text, self._lines)))
         if self._is_recorded:
             # Of a resumed run after its state is loaded, as record() wants it.
@@ -174,12 +182,12 @@ class Folder:
         """Writes the line of the epoch that was trained, with what evaluate() measures, and the checkpoint."""
         seconds = time.monotonic() - self._start
         share = (time.process_time() - self._processor) / (seconds * torch.get_num_threads())
-        plan = self.handler.plan
-        used = len(self.handler) if plan is None else plan.num_selected
+        plan, before, self._num_used = self.handler.plan, self._num_used, self._count_used()
+        used = (len(self.handler) if plan is None else plan.num_selected) + self._num_used - before
         start = time.monotonic()
         values = evaluate()
         line = {
-            "epoch": len(self._lines), "samples": used, "pruned": len(self.handler) - used,
+            "epoch": len(self._lines), "samples": used, "pruned": self._num_samples - used,
             "train_seconds": round(seconds, 3), "test_seconds": round(time.monotonic() - start, 3),
             # Below 1 where other programs had the processor.
             "processor_share": round(min(1.0, share), 3), "values": values,
@@ -191,6 +199,11 @@ class Folder:
             file.write(_text(line))
         shown = ", ".join(f"{name} {value:.4g}" for name, value in values.items())
         print(f"epoch {line['epoch']}: {used:,} samples, {seconds:.1f} s, {shown}", flush=True)
+
+    def _count_used(self) -> int:
+        """Samples of all passes that were begun over the others."""
+        begun = [one for one in self._handlers.values() if one is not self.handler and one.plan is not None]
+        return sum(round((1 - one.pruned_share) * (one.epoch + 1) * len(one)) for one in begun)
 
     def record_true_losses(self, losses: Any) -> None:
         """Of every sample, for `tamis analyze`, if the run is recorded."""
@@ -220,6 +233,14 @@ class Folder:
         random.setstate(state["python_random"])
         torch.set_rng_state(state["torch_random"])
         self._lines = json.loads(state["lines"])
+
+
+def _num_passes(name: str, handler: tamis.Handler, leader: tamis.Handler) -> int:
+    """Over the samples of a handler in one epoch of the run."""
+    passes, rest = divmod(handler.epochs, leader.epochs)
+    if rest:
+        raise ValueError(f"Folder: {name} must have a multiple of the run's {leader.epochs} epochs, got {handler.epochs}")
+    return passes
 
 
 def is_finished(path: pathlib.Path) -> bool:

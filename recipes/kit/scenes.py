@@ -5,6 +5,7 @@ A scene is a function of seed, part and index. Cut-outs of the part "val" are ne
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 from dataclasses import dataclass
@@ -73,11 +74,14 @@ class Scenes:
 
     def __init__(self, part: str, count: int, size: int = 128, seed: int = 0, data: pathlib.Path | None = None) -> None:
         self.part, self.count, self.size, self.seed = part, count, size, seed
-        self.files = cutout_files(part, data)
-        # Halved until it is easy to scale: they are up to 2000 pixels wide, and a scene needs a few dozen.
-        self.cutouts = [[_reduced(Image.open(path).convert("RGBA"), size) for path in files] for files in self.files]
+        self.files = self._choose_files(data)
+        self.cutouts = [[_open(path, "RGBA", size) for path in files] for files in self.files]
         names = sorted(path for path in assets.find("photographs", data).glob("*.jpg") if path.name != HIDDEN)
-        self.photographs = [_reduced(Image.open(path).convert("RGB"), 3 * size) for path in names]
+        self.places = [path.stem for path in names]
+        self.photographs = [_open(path, "RGB", 3 * size) for path in names]
+
+    def _choose_files(self, data: pathlib.Path | None) -> list[list[pathlib.Path]]:
+        return cutout_files(self.part, data)
 
     def __len__(self) -> int:
         return self.count
@@ -95,7 +99,9 @@ class Scenes:
         return Scene(image, [Instance(label, mask, name) for (label, name, _), mask in zip(placed, masks)])
 
     def _background(self, random: np.random.Generator) -> np.ndarray:
-        photograph = self.photographs[random.integers(len(self.photographs))]
+        return self._crop(random, self.photographs[random.integers(len(self.photographs))])
+
+    def _crop(self, random: np.random.Generator, photograph: Image.Image) -> np.ndarray:
         side = int(random.integers(self.size, min(photograph.size) + 1))
         left, top = (int(random.integers(0, extent - side + 1)) for extent in photograph.size)
         return np.array(photograph.resize((self.size, self.size), box=(left, top, left + side, top + side)))
@@ -104,12 +110,10 @@ class Scenes:
         """Puts one more object in front of the others, where it leaves enough of them to be seen; or nowhere."""
         label = int(random.integers(len(self.cutouts)))
         which = int(random.integers(len(self.cutouts[label])))
-        cutout = self.cutouts[label][which]
-        scale = random.uniform(0.3, 0.65) * self.size / max(cutout.size)
-        width, height = (max(2, round(side * scale)) for side in cutout.size)
-        pixels = np.asarray(cutout.resize((width, height)))
+        pixels = scaled(self.cutouts[label][which], random.uniform(0.3, 0.65) * self.size)
         if random.random() < 0.5:
             pixels = pixels[:, ::-1]
+        height, width = pixels.shape[:2]
         solid = pixels[..., 3] > 127
         if solid.sum() < 30:
             return
@@ -120,14 +124,31 @@ class Scenes:
             trial[window][solid] = len(placed)
             visible = np.bincount(trial[trial >= 0], minlength=len(placed))
             if all(visible[k] >= MIN_VISIBLE * whole for k, (_, _, whole) in enumerate(placed)):
-                alpha = pixels[..., 3:] / 255.0
-                image[window] = (pixels[..., :3] * alpha + image[window] * (1 - alpha)).round().astype(np.uint8)
+                paste(image, pixels, left, top)
                 owner[:] = trial
                 placed.append((label, self.files[label][which].stem, int(solid.sum())))
                 return
 
 
-def _reduced(picture: Image.Image, side: int) -> Image.Image:
+def scaled(cutout: Image.Image, side: float) -> np.ndarray:
+    """[H, W, 4], the longer side as given."""
+    scale = side / max(cutout.size)
+    width, height = (max(2, round(extent * scale)) for extent in cutout.size)
+    return np.asarray(cutout.resize((width, height)))
+
+
+def paste(image: np.ndarray, pixels: np.ndarray, left: int, top: int) -> None:
+    """Puts [H, W, 4] in front of what is there."""
+    window = (slice(top, top + pixels.shape[0]), slice(left, left + pixels.shape[1]))
+    alpha = pixels[..., 3:] / 255.0
+    image[window] = (pixels[..., :3] * alpha + image[window] * (1 - alpha)).round().astype(np.uint8)
+
+
+@functools.cache
+def _open(path: pathlib.Path, mode: str, side: int) -> Image.Image:
+    """Halved until it is easy to scale: they are up to 2000 pixels wide, and a scene needs a few dozen."""
+    with Image.open(path) as file:
+        picture = file.convert(mode)
     while min(picture.size) >= 4 * side:
         picture = picture.reduce(2)
     return picture

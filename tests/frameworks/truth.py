@@ -119,7 +119,8 @@ def shares(steps, accumulation):
 
 
 def judge(
-    steps, scores, *, scales=None, drop_last=False, cut=None, ordered=True, num_ranks=1, epochs=EPOCHS
+    steps, scores, *, scales=None, drop_last=False, cut=None, ordered=True, num_ranks=1, epochs=None, size=SIZE,
+    length=EPOCHS,
 ):
     """Fails unless the run was right.
 
@@ -131,9 +132,11 @@ def judge(
         cut: {epoch: batches} of epochs that were left early or whose batches had no update.
         ordered: Batches come in the order of the plan.
         num_ranks: May repeat a sample so that all ranks have equally many.
-        epochs: How many were trained.
+        epochs: How many were trained; None: all.
+        size, length: Samples and epochs of the handler.
     """
-    reference = tamis.Pruner(SIZE, EPOCHS, **{k: tamis.methods()[METHOD][k] for k in ("policy", "score")})
+    epochs = length if epochs is None else epochs
+    reference = tamis.Pruner(size, length, **{k: tamis.methods()[METHOD][k] for k in ("policy", "score")})
     scales = [1.0] * len(steps) if scales is None else scales
     assert len(scales) == len(steps)
     assert sorted({step.epoch for step in steps}) == list(range(epochs))
@@ -160,5 +163,5 @@ def judge(
             np.testing.assert_allclose(step.factor, weight * scale, rtol=2e-5, err_msg=str(step))
             reference.observe_samples(np.array(step.ids), step.loss)
     np.testing.assert_allclose(scores, reference.scores, rtol=2e-5)
-    if epochs == EPOCHS:
+    if epochs == length:
         assert reference.pruned_share > 0.05

@@ -8,6 +8,7 @@ import warnings
 import pytest
 import tamis
 import torch
+from truth import Log, judge
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -31,6 +32,11 @@ def without_times(folder):
     return [{key: value for key, value in line.items() if key not in timed} for line in lines(folder)]
 
 
+def command(out, *settings, method="bls-infobatch", seed=0):
+    changes = [part for setting in settings for part in ("--set", setting)]
+    return ["--out", str(out), "--method", method, "--seed", str(seed), *changes]
+
+
 class Interrupted(Exception):
     pass
 
@@ -52,3 +58,34 @@ def interrupt(monkeypatch):
         return lambda: monkeypatch.setattr(run.Folder, "end_epoch", plain)
 
     return after
+
+
+def check_resumed(recipe, settings, folder, interrupt, method="ogs-infobatch"):
+    """A run that is killed after two epochs and started again is the one that was not."""
+    recipe.main(command(folder / "whole", *settings, method=method))
+    restore = interrupt(2)
+    with pytest.raises(Interrupted):
+        recipe.main(command(folder / "cut", *settings, method=method))
+    restore()
+    recipe.main(command(folder / "cut", *settings, method=method))
+    assert without_times(folder / "cut") == without_times(folder / "whole")
+
+
+def check_scored(recipe, model, indices, arguments, monkeypatch):
+    """Plan, weights and scores are those of the samples that `indices` finds in what the model was called with in each step."""
+    log, seen, handlers, plain, forward = Log(), [], [], tamis.Handler.update, model.forward
+
+    def update(handler, loss, *more, **options):
+        handlers.append(handler)
+        log.see(handler.epoch, seen[-1], loss)
+        return plain(handler, loss, *more, **options)
+
+    def watched(module, *inputs):
+        if torch.is_grad_enabled():
+            seen.append(indices(*inputs))
+        return forward(module, *inputs)
+
+    monkeypatch.setattr(tamis.Handler, "update", update)
+    monkeypatch.setattr(model, "forward", watched)
+    recipe.main(arguments)
+    judge(log.steps, handlers[-1].scores)

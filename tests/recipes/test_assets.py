@@ -38,5 +38,5 @@ def test_the_digest_is_that_of_the_fetching_script(tmp_path):
 
 def test_script_and_recipes_expect_the_same_sums():
     script = (ROOT / "scripts" / "fetch_data.sh").read_text()
-    for name in ("quickdraw", "cutouts", "photographs"):
-        assert assets.ASSETS[name].digest in script
+    for name in assets.ASSETS.keys() - {"mnist", "cifar10"}:  # whose files have sums of their own
+        assert assets.ASSETS[name].digest in script, name

@@ -7,18 +7,14 @@ import numpy as np
 import pytest
 import tamis
 import torch
-from conftest import Interrupted, lines, without_times
+from conftest import check_resumed, command, lines
 from truth import BATCH, EPOCHS, SIZE, Log, judge
 
+from recipes.captioning import train as captioning
 from recipes.classification import models, vim
 from recipes.classification import train as classification
 from recipes.generation import ddpm, vae
 from recipes.kit import pictures
-
-
-def command(out, *settings, method="bls-infobatch", seed=0):
-    changes = [part for setting in settings for part in ("--set", setting)]
-    return ["--out", str(out), "--method", method, "--seed", str(seed), *changes]
 
 
 # Digits, epochs, learning rate: what each needs to learn something within seconds.
@@ -95,7 +91,9 @@ def test_diffusion_learns_on_pruned_data(tmp_path):
     assert trained[distance] < 0.75 * untrained[distance]
 
 
+TINY_CAPTIONS = ("size=32", "clip_scenes=60", "clip_epochs=1", "test_limit=4", "width=16", "layers=1")
 RESUMED = {
+    "captioning": (captioning, (*TINY_CAPTIONS, "limit=100", "epochs=4", "task=text")),
     "classification": (classification, ("limit=64", "test_limit=50", "epochs=4", "batch_size=16")),
     "vae": (vae, ("limit=300", "samples=100", "epochs=4")),
     "ddpm": (ddpm, ("limit=64", "samples=20", "epochs=4", "batch_size=16", "width=8", "sampling_steps=2", "guidance=1")),
@@ -104,14 +102,7 @@ RESUMED = {
 
 @pytest.mark.parametrize("name", RESUMED)
 def test_a_resumed_recipe_is_the_one_that_was_not_interrupted(name, tmp_path, interrupt):
-    recipe, settings = RESUMED[name]
-    recipe.main(command(tmp_path / "whole", *settings, method="ogs-infobatch"))
-    restore = interrupt(2)
-    with pytest.raises(Interrupted):
-        recipe.main(command(tmp_path / "cut", *settings, method="ogs-infobatch"))
-    restore()
-    recipe.main(command(tmp_path / "cut", *settings, method="ogs-infobatch"))
-    assert without_times(tmp_path / "cut") == without_times(tmp_path / "whole")
+    check_resumed(*RESUMED[name], tmp_path, interrupt)
 
 
 class Spy:
@@ -176,3 +167,24 @@ def test_generators_score_the_samples_they_were_trained_on(recipe, tmp_path, mon
     recipe.main([*command(tmp_path, *EXACT, "samples=10", *more), "--data", str(tmp_path)])
     judge(spy.log.steps, spy.handler.scores)
     assert np.isfinite(spy.handler.scores).all()
+
+
+def test_the_captioner_scores_the_captions_it_was_trained_on(tmp_path, monkeypatch):
+    """Every caption is one word, which tells its index."""
+    spy = Spy(monkeypatch)
+    plain, first = captioning.losses, 5
+
+    def training_set(train, clip, vocabulary):
+        words = torch.full((SIZE, 3), 2)
+        words[:, 0], words[:, 1] = 1, first + torch.arange(SIZE)
+        return torch.utils.data.TensorDataset(torch.randn(SIZE, 1, 128), words[:, 1:2], words)
+
+    def losses(logits, captions):
+        if torch.is_grad_enabled():
+            spy.seen = (captions[:, 1] - first).tolist()
+        return plain(logits, captions)
+
+    monkeypatch.setattr(captioning, "training_set", training_set)
+    monkeypatch.setattr(captioning, "losses", losses)
+    captioning.main(command(tmp_path, *EXACT, *TINY_CAPTIONS, "limit=100"))
+    judge(spy.log.steps, spy.handler.scores)
