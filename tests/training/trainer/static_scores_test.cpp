@@ -1,7 +1,6 @@
 // Static methods: the scores are what their papers define, and the subset stays.
 #include "training/trainer/static_scores.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -21,7 +20,6 @@
 
 namespace tamis::training {
 namespace {
-
 
 // A model that is no longer at its initial weights.
 std::shared_ptr<Model> some_model(const std::string& name, const Dataset& data) {
