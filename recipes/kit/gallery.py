@@ -66,7 +66,7 @@ def draw_captions(folder: pathlib.Path) -> None:
     sheet(drawn, folder / "emoji.webp", columns=12)
 
 
-def draw_data(folder: pathlib.Path) -> None:
+def draw_pictures(folder: pathlib.Path) -> None:
     cifar, drawings = pictures.cifar10("train", 40), pictures.quickdraw("train", 60)
     grids.save(cifar.pixels.float() / 127.5 - 1, folder / "cifar10.webp", columns=20, scale=1)
     grids.save(1 - drawings.pixels.float() / 127.5, folder / "quickdraw.png", columns=20, scale=1)
@@ -78,10 +78,9 @@ def draw_data(folder: pathlib.Path) -> None:
         boxes = [(instance.label, instance.box) for instance in scene.instances]
         shown.append(marked(scene.image, boxes, masks if k >= COLUMNS else []))
     sheet(shown, folder / "scenes.webp")
-    draw_captions(folder)
 
 
-def draw_more(folder: pathlib.Path) -> None:
+def draw_words_and_views(folder: pathlib.Path) -> None:
     """Words, views with their depth, changed pictures, spectrograms."""
     words = lettering.rendered("train", 64)
     grids.save(words.pixels[:60].float() / 127.5 - 1, folder / "words.webp", columns=10, scale=1)
@@ -118,8 +117,8 @@ def main() -> None:
     parser.add_argument("--detector", metavar="RUN", type=pathlib.Path, help="folder of a detector's run")
     parser.add_argument("--samples", metavar="NAME=RUN", action="append", default=[], help="folder of a generator's run")
     args = parser.parse_args()
-    draw_data(args.folder)
-    draw_more(args.folder)
+    for draw in (draw_pictures, draw_captions, draw_words_and_views):
+        draw(args.folder)
     if args.detector:
         draw_detections(args.folder, args.detector)
     for choice in args.samples:
