@@ -30,7 +30,7 @@ compare() {
 fashion=(--data fashion-mnist --limit 12000)
 
 if wanted main; then
-  methods=(full random-dynamic infobatch ogs-infobatch bls-infobatch seta bls-seta)
+  methods=(full random-dynamic infobatch ogs-infobatch:cross-entropy=1 bls-infobatch seta bls-seta)
   compare fashion-mnist --preset fashion-mnist "${fashion[@]}" --seeds 0 1 2 3 4 --methods "${methods[@]}"
   compare cifar10 --preset cifar10 --limit 10000 --epochs 12 --seeds 0 1 2 3 4 --methods "${methods[@]}"
 fi
@@ -47,7 +47,7 @@ fi
 if wanted noise; then
   compare noise --data fashion-mnist --limit 12000 --seeds 0 1 2 3 4 --epochs 20 --batch-size 32 --label-noise 0.4 --baseline random-dynamic:prune-ratio=0.27 \
     --methods full random-dynamic:prune-ratio=0.27 bls-trim:prune-ratio=0.36 blr-trim:prune-ratio=0.36 \
-    ogs-trim:prune-ratio=0.36 ogs-trim:prune-ratio=0.36,power=2 trim:prune-ratio=0.36
+    ogs-trim:prune-ratio=0.36 ogs-trim:prune-ratio=0.36,cross-entropy=1 trim:prune-ratio=0.36
 fi
 
 # 36 % in 55 of 60 epochs is 33 % of the run.
@@ -55,7 +55,7 @@ if wanted memorized; then
   compare memorized --data fashion-mnist --limit 4000 --seeds 0 1 2 3 4 --epochs 60 --batch-size 32 --label-noise 0.4 \
     --baseline random-dynamic:prune-ratio=0.33 \
     --methods full random-dynamic:prune-ratio=0.33 bls-trim:prune-ratio=0.36 blr-trim:prune-ratio=0.36 \
-    ogs-trim:prune-ratio=0.36 ogs-trim:prune-ratio=0.36,power=2 trim:prune-ratio=0.36
+    ogs-trim:prune-ratio=0.36 ogs-trim:prune-ratio=0.36,cross-entropy=1 trim:prune-ratio=0.36
 fi
 
 if wanted homogeneous; then

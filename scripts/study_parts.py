@@ -36,7 +36,7 @@ PAIRS = {
     ],
     "noise": [
         ("ogs-trim", "trim"),
-        ("ogs-trim:prune-ratio=0.36,power=2", "trim"),
+        ("ogs-trim:prune-ratio=0.36,cross-entropy=1", "trim"),
         ("ogs-trim", "random-dynamic"),
         ("ogs-trim", "bls-trim"),
         ("ogs-trim", "blr-trim"),

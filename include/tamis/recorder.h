@@ -22,6 +22,8 @@ struct RecorderOptions {
   // least 1.
   std::size_t num_recorded = 10'000;
   std::uint64_t seed = 0;  // draws them
+  // Of the norms; see Scorer::norm_order. Pruner::record sets it.
+  int norm_order = 2;
   // These instead of random ones, in any order, if not empty.
   std::vector<std::uint32_t> samples = {};
   // What is kept in memory, and the size of a file; at least 1.
@@ -57,6 +59,7 @@ class Recorder {
 
   const std::filesystem::path& folder() const { return folder_; }
   std::size_t num_samples() const { return num_samples_; }
+  int norm_order() const { return norm_order_; }
   // The recorded samples, ascending.
   std::span<const std::uint32_t> samples() const { return samples_; }
   // Steps so far.
@@ -87,6 +90,7 @@ class Recorder {
 
   std::filesystem::path folder_;
   std::size_t num_samples_ = 0;
+  int norm_order_ = 2;
   std::size_t shard_bytes_ = 0;
   std::vector<std::uint32_t> samples_;
   std::vector<bool> is_recorded_;

@@ -43,6 +43,8 @@ class Recording {
 
   const std::filesystem::path& folder() const { return folder_; }
   std::size_t num_samples() const { return num_samples_; }
+  // Which norms it has, if any: see Scorer::norm_order.
+  int norm_order() const { return norm_order_; }
   // The samples whose per-sample losses were recorded, ascending.
   std::span<const std::uint32_t> samples() const { return samples_; }
 
@@ -54,6 +56,7 @@ class Recording {
  private:
   std::filesystem::path folder_;
   std::size_t num_samples_ = 0;
+  int norm_order_ = 2;
   std::vector<std::uint32_t> samples_;
 };
 

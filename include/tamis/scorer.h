@@ -69,6 +69,8 @@ class Scorer {
 
   // What an observation must have.
   virtual LossKind needs() const { return LossKind::mean_loss; }
+  // Which norm of the output gradients it takes: 2, the Euclidean one, or 1, the sum of magnitudes.
+  virtual int norm_order() const { return 2; }
 
   // Applies one observation. Returns false, and changes nothing, if the scorer cannot use this loss
   // (BLR and a loss that is not positive) or these norms.

@@ -172,7 +172,10 @@ void bind_observing(nb::class_<Pruner>& pruner) {
       .def_prop_ro("num_skipped_observations", &Pruner::num_skipped_observations)
       .def_prop_ro("needs", &needs,
                    "What the score needs of a batch: mean-loss, sample-losses (one per sample) or "
-                   "output-gradients (mean loss and one norm per sample).");
+                   "output-gradients (mean loss and one norm per sample).")
+      .def_prop_ro(
+          "norm_order", [](const Pruner& pruner) { return pruner.scorer().norm_order(); },
+          "Which norm of the output gradients the score takes: 2, or 1, the sum of magnitudes.");
 }
 
 void bind_state(nb::class_<Pruner>& pruner) {

@@ -41,8 +41,13 @@ std::uintptr_t address_of(nb::handle tensor) {
 // one over the same graph, gradients that are not plain memory.
 class WatchedRows {
  public:
-  WatchedRows(nb::object step, nb::object receive, std::size_t place, std::size_t num_rows)
-      : step_(std::move(step)), receive_(std::move(receive)), place_(place), num_rows_(num_rows) {}
+  WatchedRows(nb::object step, nb::object receive, std::size_t place, std::size_t num_rows,
+              int norm_order)
+      : step_(std::move(step)),
+        receive_(std::move(receive)),
+        place_(place),
+        num_rows_(num_rows),
+        norm_order_(norm_order) {}
 
   // The update of the batch: its mean weight, or None, and no claim, if it has other than num_rows
   // samples.
@@ -98,10 +103,10 @@ class WatchedRows {
     const std::size_t num_columns = nb::cast<std::size_t>(gradient.attr("numel")()) / num_rows_;
     std::vector<float> norms(num_rows_);
     if (weighted.is_none()) {
-      detail::norms_of_rows(rows, num_columns, norms);
+      detail::norms_of_rows(rows, num_columns, norm_order_, norms);
     } else {
-      detail::weigh_rows(rows, num_columns, factors_, reinterpret_cast<T*>(address_of(weighted)),
-                         norms);
+      detail::weigh_rows(rows, num_columns, norm_order_, factors_,
+                         reinterpret_cast<T*>(address_of(weighted)), norms);
     }
     return norms;
   }
@@ -119,6 +124,7 @@ class WatchedRows {
   nb::object receive_;
   std::size_t place_;
   std::size_t num_rows_;
+  int norm_order_;
   nb::object book_ = {};  // there is a claim that the step does not know of
   std::uint64_t claim_ = 0;
   double mean_loss_ = 0.0;
@@ -130,8 +136,8 @@ class WatchedRows {
 void bind_watched_rows(nb::module_& module) {
   nb::class_<WatchedRows>(module, "WatchedRows", nb::is_weak_referenceable(),
                           "The hook of a step with one watched output.")
-      .def(nb::init<nb::object, nb::object, std::size_t, std::size_t>(), nb::arg("step"),
-           nb::arg("receive"), nb::arg("place"), nb::arg("num_rows"))
+      .def(nb::init<nb::object, nb::object, std::size_t, std::size_t, int>(), nb::arg("step"),
+           nb::arg("receive"), nb::arg("place"), nb::arg("num_rows"), nb::arg("norm_order"))
       .def("claim", &WatchedRows::claim, nb::arg("book"), nb::arg("mean_loss"),
            nb::arg("exact_weights"),
            "The update of the batch. Returns its mean weight, or None, and does nothing, if its "

@@ -32,6 +32,7 @@ class Rule:
         name: What is watched, for messages.
         batch_dim: The dimension that counts the samples.
         per_token: Adds the norms of the tokens, [batch, tokens, features], not their squares.
+        norm_order: 2, or 1, the sum of magnitudes, for a cross-entropy's logits.
         reads, weighs: What is done here. At the input of a module only its norms are read; the
             weights are put on its output, because its own parameters must get them, too.
     """
@@ -39,6 +40,7 @@ class Rule:
     name: str
     batch_dim: int = 0
     per_token: bool = False
+    norm_order: int = 2
     reads: bool = True
     weighs: bool = True
 
@@ -50,8 +52,20 @@ class Rule:
     def num_rows(self, tensor: Tensor) -> int:
         return tensor.shape[self.batch_dim] if self.batch_dim < tensor.ndim else 0
 
+    @cached_property
+    def has_checks(self) -> bool:
+        """The shape of what is watched matters."""
+        return self.per_token or self.norm_order == 1
+
     def check(self, tensors: list[Tensor]) -> None:
         for tensor in tensors:
+            if self.norm_order == 1 and (tensor.ndim != 2 or self.per_token or not self.reads):
+                raise ValueError(
+                    "watch: with cross_entropy=1 what is watched must be the logits, one row per "
+                    f"sample, at their output and without per_token, got {tuple(tensor.shape)} "
+                    f"from {self.name}; watch the layer that makes the logits, or leave "
+                    "cross_entropy out"
+                )
             if self.reads and self.per_token and tensor.ndim < 3:
                 raise ValueError(
                     "watch: per_token must get outputs of shape [batch, tokens, features], got "
@@ -65,8 +79,12 @@ class Rule:
         if rows.ndim == 1:
             return rows.to(kind or rows.dtype).abs()
         vectors = rows if self.per_token else rows.flatten(1)
-        norms: Tensor = torch.linalg.vector_norm(vectors, dim=-1, dtype=kind)
+        norms: Tensor = torch.linalg.vector_norm(vectors, self.norm_order, dim=-1, dtype=kind)
         return norms.flatten(1).sum(1) if self.per_token else norms
+
+    def join(self, before: Tensor, norms: Tensor) -> Tensor:
+        """The norms over what both are of."""
+        return before + norms if self.norm_order == 1 else before.hypot(norms)
 
     def weigh(self, gradient: Tensor, factors: NDArray[np.float64]) -> Tensor:
         shape = [1] * gradient.ndim
@@ -131,7 +149,7 @@ class Step:
         """Watches a tensor without a node: right for the only output of a module."""
         if self.holds(tensor):
             return
-        if rule.per_token:
+        if rule.has_checks:
             rule.check([tensor])
         num_rows = rule.num_rows(tensor)
         self.sizes[rule, num_rows] = tensor.shape
@@ -144,7 +162,7 @@ class Step:
         place = tensor.output_nr
         hook: Any = partial(self._receive_here, rule, place)
         if rule.is_plain:
-            hook = WatchedRows(self, hook, place, num_rows)
+            hook = WatchedRows(self, hook, place, num_rows, rule.norm_order)
             self._rows = weakref.ref(hook)  # it has the step, and lives as long as the graph
         node.register_prehook(hook)
 
@@ -195,7 +213,7 @@ class Step:
             if factors is not None and not rule.weighs:  # the module's output has them
                 norms = norms / torch.from_numpy(factors).to(norms)
             before = self._norms
-            self._norms = norms if before is None else before.hypot(norms.to(before))
+            self._norms = norms if before is None else rule.join(before, norms.to(before))
         return rule.weigh(gradient, factors) if rule.weighs and factors is not None else gradient
 
     def finish_later(self, _: Any = None) -> None:

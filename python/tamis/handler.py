@@ -330,11 +330,13 @@ class Handler(RecordedRun):
         batch_dim = check_count("watch", "batch_dim", batch_dim, 0)
         watcher = self._run.watch()
         watcher.exact_weights, watcher.required = exact_weights, required
+        order = self._run.pruner.norm_order
         if isinstance(target, torch.nn.Module):
-            return watcher.watch_module(target, Rule(type(target).__name__, batch_dim, per_token), at)
+            rule = Rule(type(target).__name__, batch_dim, per_token, order)
+            return watcher.watch_module(target, rule, at)
         if at == "input":
             raise TypeError(f"watch: at='input' must get a module, got {type(target)}")
-        return watcher.watch_outputs(Rule("watch(outputs)", batch_dim, per_token), target)
+        return watcher.watch_outputs(Rule("watch(outputs)", batch_dim, per_token, order), target)
 
     def __getitem__(self, index: Any) -> NoReturn:
         raise TypeError(

@@ -6,15 +6,15 @@
 
 namespace tamis::detail {
 
-// The Euclidean norm of every row; squares that a float cannot hold count, too. T is float or
-// double.
+// The norm of every row. Of order 2, the Euclidean one, squares that a float cannot hold count, too;
+// of order 1, the sum of magnitudes. T is float or double.
 template <typename T>
-void norms_of_rows(const T* gradient, std::size_t num_columns, std::span<float> norms);
+void norms_of_rows(const T* gradient, std::size_t num_columns, int order, std::span<float> norms);
 
 // The same in one walk over the memory, and every row times its factor to `weighted`. As many
 // factors as norms.
 template <typename T>
-void weigh_rows(const T* gradient, std::size_t num_columns, std::span<const double> factors,
-                T* weighted, std::span<float> norms);
+void weigh_rows(const T* gradient, std::size_t num_columns, int order,
+                std::span<const double> factors, T* weighted, std::span<float> norms);
 
 }  // namespace tamis::detail

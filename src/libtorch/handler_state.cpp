@@ -9,6 +9,7 @@ namespace tamis::libtorch::detail {
 HandlerState::HandlerState(Pruner pruner)
     : pruner_(std::move(pruner)),
       book_(pruner_),
+      watcher_(pruner_.scorer().norm_order()),
       warn_([](const std::string& text) { TORCH_WARN(text); }) {}
 
 bool HandlerState::is_watched(const torch::Tensor& loss) const {

@@ -36,10 +36,10 @@ bool is_half(const torch::Tensor& tensor) {
 }
 
 // One per row, in float at least: the squares of half-precision gradients vanish.
-torch::Tensor norms_of(const torch::Tensor& gradient) {
+torch::Tensor norms_of(const torch::Tensor& gradient, int order) {
   const auto type = is_half(gradient) ? torch::kFloat : gradient.scalar_type();
   if (gradient.dim() == 1) return gradient.to(type).abs();
-  return torch::linalg_vector_norm(gradient.flatten(1), 2, 1, false, type);
+  return torch::linalg_vector_norm(gradient.flatten(1), order, 1, false, type);
 }
 
 torch::Tensor weigh(const torch::Tensor& gradient, const torch::Tensor& factors) {
@@ -63,28 +63,29 @@ struct Rows {
 
 // Both in one walk over the memory; `factors` may be undefined.
 template <typename T>
-Rows read_memory(const torch::Tensor& gradient, const torch::Tensor& factors) {
+Rows read_memory(const torch::Tensor& gradient, int order, const torch::Tensor& factors) {
   const auto num_rows = static_cast<std::size_t>(gradient.size(0));
   const std::size_t num_columns = static_cast<std::size_t>(gradient.numel()) / num_rows;
   Rows rows{.norms = torch::empty({gradient.size(0)}, torch::kFloat), .weighted = gradient};
   const std::span norms(rows.norms.mutable_data_ptr<float>(), num_rows);
   const T* const from = gradient.const_data_ptr<T>();
   if (!factors.defined()) {
-    tamis::detail::norms_of_rows(from, num_columns, norms);
+    tamis::detail::norms_of_rows(from, num_columns, order, norms);
   } else {
     rows.weighted = torch::empty_like(gradient);
-    tamis::detail::weigh_rows(from, num_columns, {factors.const_data_ptr<double>(), num_rows},
+    tamis::detail::weigh_rows(from, num_columns, order,
+                              {factors.const_data_ptr<double>(), num_rows},
                               rows.weighted.mutable_data_ptr<T>(), norms);
   }
   return rows;
 }
 
-Rows read(const torch::Tensor& gradient, const torch::Tensor& factors) {
+Rows read(const torch::Tensor& gradient, int order, const torch::Tensor& factors) {
   if (is_plain_memory(gradient)) {
-    return gradient.scalar_type() == torch::kFloat ? read_memory<float>(gradient, factors)
-                                                   : read_memory<double>(gradient, factors);
+    return gradient.scalar_type() == torch::kFloat ? read_memory<float>(gradient, order, factors)
+                                                   : read_memory<double>(gradient, order, factors);
   }
-  return {.norms = norms_of(gradient.detach()),
+  return {.norms = norms_of(gradient.detach(), order),
           .weighted = factors.defined() ? weigh(gradient, factors) : gradient};
 }
 
@@ -106,6 +107,9 @@ std::string to_text(c10::IntArrayRef sizes) {
 }  // namespace
 
 struct OutputWatch::State : std::enable_shared_from_this<State> {
+  explicit State(int order) : norm_order(order) {}
+
+  int norm_order;
   std::vector<std::vector<std::int64_t>> shapes;  // of the watched outputs
   std::size_t count = 0;                          // 0 until bind()
   torch::Tensor factors;                          // undefined: none
@@ -124,9 +128,13 @@ struct OutputWatch::State : std::enable_shared_from_this<State> {
     if (gradient.size(0) != static_cast<std::int64_t>(count)) fail_rows(gradient.sizes(), count);
     finish_later();
     if (is_finished) return factors.defined() ? weigh(gradient, factors) : gradient;
-    const auto [found, weighted] = read(gradient, factors);
-    norms = norms.defined() ? norms.hypot(found.to(norms)) : found;
+    const auto [found, weighted] = read(gradient, norm_order, factors);
+    norms = norms.defined() ? joined(norms, found.to(norms)) : found;
     return weighted;
+  }
+
+  torch::Tensor joined(const torch::Tensor& a, const torch::Tensor& b) const {
+    return norm_order == 1 ? a + b : a.hypot(b);
   }
 
   void finish_later() {
@@ -153,7 +161,7 @@ struct OutputWatch::State : std::enable_shared_from_this<State> {
   }
 };
 
-OutputWatch::OutputWatch() : state_(std::make_shared<State>()) {}
+OutputWatch::OutputWatch(int norm_order) : state_(std::make_shared<State>(norm_order)) {}
 
 torch::Tensor OutputWatch::watch(const torch::Tensor& output) {
   if (!torch::GradMode::is_enabled()) return output;
@@ -168,6 +176,12 @@ torch::Tensor OutputWatch::watch(const torch::Tensor& output) {
         concat("watch: an output must be a floating-point tensor with a batch dimension that needs "
                "a gradient, got ",
                got, "; watch what a layer with trained parameters returns, before detach()"));
+  }
+  if (state_->norm_order == 1 && output.dim() != 2) {
+    throw std::invalid_argument(
+        concat("watch: with cross_entropy=1 an output must have one row of logits per sample, got "
+               "shape ",
+               to_text(output.sizes()), "; leave cross_entropy out"));
   }
   state_->shapes.push_back(output.sizes().vec());
   torch::Tensor handed_on = Identity::apply(output);

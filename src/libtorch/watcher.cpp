@@ -15,7 +15,7 @@ std::string Watcher::take_complaint() {
 }
 
 OutputWatch Watcher::take(const torch::Tensor& loss, std::size_t count) {
-  OutputWatch watch = std::exchange(pending_, OutputWatch());
+  OutputWatch watch = std::exchange(pending_, OutputWatch(norm_order_));
   if (const std::string complaint = take_complaint(); !complaint.empty()) {
     throw std::logic_error("update: " + complaint);
   }

@@ -13,6 +13,8 @@ namespace tamis::libtorch::detail {
 
 class Watcher {
  public:
+  explicit Watcher(int norm_order) : norm_order_(norm_order), pending_(norm_order) {}
+
   // The outputs watched since the last update.
   OutputWatch& pending() {
     is_active_ = true;
@@ -21,7 +23,7 @@ class Watcher {
   // From the first watch on.
   bool is_active() const { return is_active_; }
   void drop_pending() {
-    if (!pending_.empty()) pending_ = {};
+    if (!pending_.empty()) pending_ = OutputWatch(norm_order_);
   }
 
   bool exact_weights() const { return exact_weights_; }
@@ -39,6 +41,7 @@ class Watcher {
   std::string take_complaint();
 
  private:
+  int norm_order_;
   OutputWatch pending_;
   bool is_active_ = false;
   bool exact_weights_ = true;

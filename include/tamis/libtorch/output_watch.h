@@ -31,12 +31,14 @@ class OutputWatch {
     bool is_final = true;          // false: the graph is kept, so another pass may come
   };
 
-  OutputWatch();
+  // `norm_order`: see Scorer::norm_order.
+  explicit OutputWatch(int norm_order = 2);
 
   // Returns the output to go on with; without gradients (torch::NoGradGuard) the output itself.
   // Several tensors, at once or one by one, belong to one batch: the squares of their norms are
-  // added up. Throws std::invalid_argument unless the output is a floating-point tensor with a
-  // gradient and at least one dimension.
+  // added up, or the norms themselves if they are of order 1. Throws std::invalid_argument unless
+  // the output is a floating-point tensor with a gradient and at least one dimension; for norms of
+  // order 1 it has two, for these are of logits, one row per sample.
   torch::Tensor watch(const torch::Tensor& output);
   std::vector<torch::Tensor> watch(const std::vector<torch::Tensor>& outputs);
   // True if there is nothing to wait for.

@@ -49,7 +49,9 @@ struct Kernels {
 
   // Adds the square of values[i] to sums[i % 32]. `count` is a multiple of 32.
   void (*add_squares)(const float* values, std::size_t count, float* sums);
-  // The same, and to[i] becomes values[i] * factor.
+  // The same with the magnitude of values[i].
+  void (*add_magnitudes)(const float* values, std::size_t count, float* sums);
+  // As add_squares, and to[i] becomes values[i] * factor.
   void (*scale)(const float* values, std::size_t count, float factor, float* to, float* sums);
 
   // Copies the scores whose bits are set, 64 per word, and may write 8 more. Returns how many.

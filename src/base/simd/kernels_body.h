@@ -117,7 +117,9 @@ std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
 
 using EightFloats = float __attribute__((vector_size(32)));
 using UnalignedEight = float __attribute__((vector_size(32), aligned(4), may_alias));
+using EightInts = std::int32_t __attribute__((vector_size(32)));
 constexpr std::size_t kEights = 4;
+constexpr std::int32_t kWithoutSign = 0x7FFFFFFF;
 
 void add_squares(const float* values, std::size_t count, float* sums) {
   EightFloats sum[kEights];
@@ -126,6 +128,18 @@ void add_squares(const float* values, std::size_t count, float* sums) {
     for (std::size_t e = 0; e < kEights; ++e) {
       const EightFloats eight = *reinterpret_cast<const UnalignedEight*>(values + i + 8 * e);
       sum[e] += eight * eight;
+    }
+  }
+  __builtin_memcpy(sums, sum, sizeof sum);
+}
+
+void add_magnitudes(const float* values, std::size_t count, float* sums) {
+  EightFloats sum[kEights];
+  __builtin_memcpy(sum, sums, sizeof sum);
+  for (std::size_t i = 0; i < count; i += 8 * kEights) {
+    for (std::size_t e = 0; e < kEights; ++e) {
+      const EightFloats eight = *reinterpret_cast<const UnalignedEight*>(values + i + 8 * e);
+      sum[e] += (EightFloats)((EightInts)eight & kWithoutSign);
     }
   }
   __builtin_memcpy(sums, sum, sizeof sum);

@@ -12,8 +12,8 @@
   {                                                                                             \
     .make_random = make_random, .make_offsets = make_offsets, .list_positions = list_positions, \
     .count_ones = count_ones, .compare = compare, .add_scores = add_scores,                     \
-    .add_squares = add_squares, .scale = scale, .pick = pick, .find_cells = find_cells,         \
-    .find_sections = find_sections                                                              \
+    .add_squares = add_squares, .add_magnitudes = add_magnitudes, .scale = scale, .pick = pick, \
+    .find_cells = find_cells, .find_sections = find_sections                                    \
   }
 
 namespace tamis::detail {

@@ -272,6 +272,7 @@ void Run::record(const std::filesystem::path& folder, RecorderOptions options) {
   together([&] {
     if (rank() != 0) return;
     options.num_samples = options_.num_samples;
+    options.norm_order = scorer_->norm_order();
     if (num_steps() == 0) {
       recorder_ = std::make_unique<Recorder>(Recorder::create(folder, options));
       return;

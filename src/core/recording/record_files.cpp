@@ -69,6 +69,7 @@ class RecordFile {
   }
 
   bool has(std::string_view name) const { return reader_.find_tensor(name) != nullptr; }
+  bool has_field(std::string_view key) const { return reader_.find_metadata(key) != nullptr; }
   std::uint64_t number(std::string_view key) const { return read_integer(reader_, key); }
 
   template <typename T>
@@ -163,6 +164,7 @@ fs::path true_losses_path(const fs::path& folder, std::uint64_t epoch) {
 void write_samples(const fs::path& folder, const RecordSamples& samples) {
   write(samples_path(folder),
         {{"num_samples", std::to_string(samples.num_samples)},
+         {"norm_order", std::to_string(samples.norm_order)},
          {"shard_bytes", std::to_string(samples.shard_bytes)}},
         {tensor_of("samples", samples.samples)});
 }
@@ -174,6 +176,10 @@ RecordSamples read_samples(const fs::path& folder) {
                         .samples = file.values<std::uint32_t>("samples")};
   file.require(samples.num_samples <= std::numeric_limits<std::uint32_t>::max(),
                "field num_samples must be below 2^32");
+  // Before there were others, all were of order 2.
+  const std::uint64_t norm_order = file.has_field("norm_order") ? file.number("norm_order") : 2;
+  file.require(norm_order == 1 || norm_order == 2, "field norm_order must be 1 or 2");
+  samples.norm_order = static_cast<int>(norm_order);
   const auto& all = samples.samples;
   file.require(!all.empty() && all.back() < samples.num_samples &&
                    std::adjacent_find(all.begin(), all.end(), std::greater_equal<>()) == all.end(),

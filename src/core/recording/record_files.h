@@ -32,6 +32,7 @@ struct RecordShard {
 
 struct RecordSamples {
   std::size_t num_samples = 0;
+  int norm_order = 2;
   std::size_t shard_bytes = 0;
   std::vector<std::uint32_t> samples;  // ascending
 };

@@ -43,6 +43,8 @@ void validate(const RecorderOptions& options) {
       "Recorder", "num_samples", "in [1, 2^32 - 1]", options.num_samples);
   require(options.num_recorded >= 1, "Recorder", "num_recorded", "at least 1",
           options.num_recorded);
+  require(options.norm_order == 1 || options.norm_order == 2, "Recorder", "norm_order", "1 or 2",
+          options.norm_order);
   require(options.shard_bytes >= 1, "Recorder", "shard_bytes", "at least 1", options.shard_bytes);
   std::vector<std::uint32_t> sorted = options.samples;
   std::sort(sorted.begin(), sorted.end());
@@ -59,6 +61,7 @@ Recorder::Recorder(fs::path folder) : folder_(std::move(folder)) {
   detail::remove_unfinished(folder_);
   detail::RecordSamples chosen = detail::read_samples(folder_);
   num_samples_ = chosen.num_samples;
+  norm_order_ = chosen.norm_order;
   shard_bytes_ = chosen.shard_bytes;
   is_recorded_ = detail::mark_samples(chosen);
   samples_ = std::move(chosen.samples);
@@ -89,6 +92,7 @@ Recorder Recorder::create(const fs::path& folder, const RecorderOptions& options
   }
   fs::create_directories(folder);
   detail::write_samples(folder, {.num_samples = options.num_samples,
+                                 .norm_order = options.norm_order,
                                  .shard_bytes = options.shard_bytes,
                                  .samples = choose_samples(options)});
   return Recorder(folder);

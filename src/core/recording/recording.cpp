@@ -35,6 +35,7 @@ Recording::Recording(const fs::path& folder)
   }
   detail::RecordSamples chosen = detail::read_samples(folder_);
   num_samples_ = chosen.num_samples;
+  norm_order_ = chosen.norm_order;
   samples_ = std::move(chosen.samples);
 }
 

@@ -69,6 +69,13 @@ const ScoreFidelity* find_fidelity(const Fidelity& fidelity, const std::string& 
   return found == fidelity.scores.end() ? nullptr : &*found;
 }
 
+// As it is written on a command line.
+std::string method_text(const Spec& spec) {
+  std::string text = tamis::to_text(spec);
+  std::replace(text.begin(), text.end(), '_', '-');
+  return text;
+}
+
 std::vector<MethodAdvice> judge_methods(const Recording& recording, const Fidelity& fidelity) {
   struct Candidate {
     Method method;
@@ -77,6 +84,9 @@ std::vector<MethodAdvice> judge_methods(const Recording& recording, const Fideli
   std::vector<Candidate> candidates;
   for (const char* const name : kMethods) {
     Method method = parse_method(name);
+    if (const Spec score = gradient_score(recording); method.score.name == score.name) {
+      method = parse_method(method_text({name, score.options}));
+    }
     // A score that this recording does not show is not in its fidelity.
     if (find_fidelity(fidelity, method.score.name) == nullptr) continue;
     auto replay = std::make_unique<ScoreReplay>(method.score, recording);
@@ -124,8 +134,10 @@ void conclude(const fs::path& folder, Advice& advice) {
       static_cast<double>(advice.num_suspects) / static_cast<double>(advice.num_samples);
   const bool is_faithful = best->fidelity.value_or(0.0) >= kLeastFidelity;
   if (noise >= kLeastNoise && is_faithful) {
-    advice.method = fmt::format("{}-trim:prune-ratio={:.2f}", score_prefix(best->method.name),
-                                std::min(noise, 0.9));
+    Spec trim = parse_spec(best->method.name);
+    trim.name = score_prefix(trim.name) + "-trim";
+    trim.options["prune_ratio"] = std::floor(100.0 * std::min(noise, 0.9) + 0.5) / 100.0;
+    advice.method = method_text(trim);
     advice.reasons.push_back(fmt::format(
         "{:.0f} % of the losses stand out: look at them first (tamis suspects), for wrong labels "
         "cost more than pruning saves",

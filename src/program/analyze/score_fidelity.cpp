@@ -91,7 +91,10 @@ Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visi
   for (const ScorerInfo& info : registered_scorers()) {
     // A recording cannot show what was measured before it began.
     if (info.is_given) continue;
-    all.push_back(make_replayed_score({std::string(info.name)}, recording));
+    const Spec by_gradient = gradient_score(recording);
+    const bool is_gradient = info.name == by_gradient.name;
+    all.push_back(
+        make_replayed_score(is_gradient ? by_gradient : Spec{std::string(info.name)}, recording));
   }
   const std::size_t num_registered = all.size();
   for (const double alpha : analyzed_alphas()) {

@@ -32,8 +32,8 @@ struct Fidelity {
   // last visit, which is older and of a model that was still training.
   bool is_measured = true;
   std::vector<std::uint64_t> epochs;
-  // Of all registered scores, with their default options; without output-gradient if no norms were
-  // recorded.
+  // Of all registered scores, with their default options, output-gradient with those that fit the
+  // recorded norms; without it if there are none.
   std::vector<ScoreFidelity> scores;
   std::vector<ScoreFidelity> alphas;  // of batch-loss for analyzed_alphas()
   // Scores of `checked` by place, at the end of the recording.

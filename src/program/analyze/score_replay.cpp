@@ -11,8 +11,16 @@ std::string_view to_text(LossKind kind) {
   return kind == LossKind::sample_losses ? "per-sample losses" : "output gradients";
 }
 
+Spec gradient_score(const Recording& recording) {
+  Spec score{"output-gradient"};
+  if (recording.norm_order() == 1) score.options["cross_entropy"] = 1.0;
+  return score;
+}
+
 ScoreReplay::ScoreReplay(const Spec& score, const Recording& recording)
-    : scorer_(make_scorer(score, recording.num_samples())), samples_(recording.samples()) {}
+    : scorer_(make_scorer(score, recording.num_samples())),
+      has_its_norms_(scorer_->norm_order() == recording.norm_order()),
+      samples_(recording.samples()) {}
 
 void ScoreReplay::apply(const Observation& observation) {
   const bool applied = std::isfinite(observation.mean_loss) && scorer_->observe(observation);
@@ -25,7 +33,7 @@ void ScoreReplay::observe(const RecordedStep& step) {
   if (sees() == LossKind::mean_loss) {
     return apply({.indices = step.indices, .mean_loss = mean_loss});
   }
-  if (step.norms.empty()) {
+  if (step.norms.empty() || !has_its_norms_) {
     ++num_without_norms_;
   } else {
     apply({.indices = step.indices, .mean_loss = mean_loss, .norms = step.norms});

@@ -16,9 +16,12 @@ namespace tamis::program {
 // What a score is made from, for people: "batch losses", "per-sample losses" or "output gradients".
 std::string_view to_text(LossKind kind);
 
+// The score of output gradients that takes the norms which the recording has.
+Spec gradient_score(const Recording& recording);
+
 // One score, fed with the steps of a recording as the run fed its own. A score of per-sample losses
 // sees those of the recorded samples and nothing else, since no others are known; a score of output
-// gradients sees the steps whose outputs were watched.
+// gradients sees the steps whose outputs were watched, if their norms are of the order that it takes.
 class ScoreReplay {
  public:
   ScoreReplay(const Spec& score, const Recording& recording);
@@ -32,7 +35,7 @@ class ScoreReplay {
   }
   std::uint64_t num_observations() const { return num_observations_; }
   std::uint64_t num_skipped() const { return num_skipped_; }
-  // Steps that the score could not see, because their norms were not recorded.
+  // Steps that the score could not see, because its norms were not recorded.
   std::uint64_t num_without_norms() const { return num_without_norms_; }
   // Of all samples, NaN where unscored.
   std::vector<float> scores() const;
@@ -44,6 +47,7 @@ class ScoreReplay {
   void observe_losses(const RecordedStep& step);
 
   std::unique_ptr<Scorer> scorer_;
+  bool has_its_norms_;
   std::span<const std::uint32_t> samples_;
   std::uint64_t num_observations_ = 0;
   std::uint64_t num_skipped_ = 0;

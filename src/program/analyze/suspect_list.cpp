@@ -39,7 +39,7 @@ std::optional<Spec> best_score(const Recording& recording) {
                                            [](float loss) { return std::isfinite(loss); });
   });
   const bool has_all_losses = has_losses && recording.samples().size() == recording.num_samples();
-  if (has_norms && !has_all_losses) return Spec{"output-gradient"};
+  if (has_norms && !has_all_losses) return gradient_score(recording);
   if (has_losses) return Spec{"sample-loss"};
   return std::nullopt;
 }

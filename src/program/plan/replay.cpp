@@ -219,6 +219,13 @@ ReplayResult replay_recording(const std::string& folder, const Spec& score) {
     ++num_steps;
   });
   if (num_steps > 0 && replay.num_without_norms() == num_steps) {
+    const int order = replay.scorer().norm_order();
+    if (recording.norm_order() != order) {
+      throw std::runtime_error(fmt::format(
+          "{}: was recorded with norms of order {}, and the score takes those of order {}; give "
+          "cross_entropy={}",
+          folder, recording.norm_order(), order, recording.norm_order() == 1 ? 1 : 0));
+    }
     throw std::runtime_error(
         fmt::format("{}: score {} needs the norms of the output gradients, and this recording has "
                     "none; record a run whose outputs are watched",

@@ -302,7 +302,7 @@ void Trainer::train_step(const EpochPlan& plan, TrainingObserver& observer) {
 
   const Batch batch = load_batch(data_->train, samples, settings, epoch());
   clear_gradients(*model_);
-  libtorch::OutputWatch outputs;
+  libtorch::OutputWatch outputs(pruner_.scorer().norm_order());
   torch::Tensor logits = model_->forward(batch.data);
   if (watches_outputs()) logits = outputs.watch(logits);
   const StepLoss loss = make_step_loss(

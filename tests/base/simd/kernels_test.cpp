@@ -191,6 +191,19 @@ TEST_P(KernelsOf, AddsSquaresInThirtyTwoSumsAlsoWhileItScales) {
   }
 }
 
+TEST_P(KernelsOf, AddsMagnitudesInThirtyTwoSums) {
+  std::normal_distribution<float> normal(0.0F, 1.0F);
+  for (const std::size_t size : {0U, 32U, 64U, 992U}) {
+    std::vector<float> values(size + 1);
+    for (float& value : values) value = normal(random_);
+    std::array<float, 32> sums{1.0F, 2.0F};
+    std::array<float, 32> expected = sums;
+    for (std::size_t i = 0; i < size; ++i) expected[i % 32] += std::abs(values[i + 1]);
+    kernels().add_magnitudes(values.data() + 1, size, sums.data());  // not aligned
+    EXPECT_EQ(sums, expected) << size;
+  }
+}
+
 TEST_P(KernelsOf, PicksTheScoresOfTheSetBits) {
   for (const std::size_t num_words : {0U, 1U, 2U, 16U}) {
     const auto scores = make_scores(num_words * 64, random_);
