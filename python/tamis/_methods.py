@@ -227,6 +227,8 @@ def _number(owner: str, kind: str, name: str, value: Any) -> float:
     info = _core.policies().get(kind) or _core.scores()[kind]
     rule = next((o["rule"] for o in info["options"] if o["name"] == name), "")
     either = "".join(f" or {word!r}" for word in words)
+    if isinstance(value, bool) and rule == "0 or 1":
+        return float(value)
     return check_number(owner, name, value, f"{rule}{either}; leave it out for the default")
 
 

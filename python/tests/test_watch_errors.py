@@ -34,6 +34,20 @@ def test_an_update_without_a_watch_names_the_call(handler, model):
         handler.update(model.losses(model(inputs), labels).mean())
 
 
+@pytest.mark.parametrize("wrong", ["tokens", "per_token", "input"])
+def test_cross_entropy_takes_one_row_of_logits_per_sample_and_nothing_else(wrong):
+    options = tamis.Options(batch_size=8)
+    handler = tamis.prune(IndexDataset(24), "ogs-trim", epochs=2, options=options, cross_entropy=1)
+    inputs, _ = first_batch(handler)
+    model = LanguageModel().double() if wrong == "tokens" else Classifier().double()
+    if wrong == "input":
+        handler.watch(model.layers[-1], at="input")
+    else:
+        handler.watch(model, per_token=wrong == "per_token")
+    with pytest.raises(ValueError, match="must be the logits, one row per sample"):
+        model(inputs)
+
+
 @pytest.mark.parametrize("batch_dim", [0, 2])
 def test_a_first_dimension_that_is_not_the_batch_is_refused_with_both_sizes(handler, batch_dim):
     model = LanguageModel().double()

@@ -52,6 +52,49 @@ def test_of_cross_entropy_the_norms_are_el2n(dtype):
     np.testing.assert_allclose(observed(handler, step), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("way", ["module", "outputs"])
+def test_of_cross_entropy_the_per_sample_loss_is_recovered(dtype, way):
+    handler, model, expected = make(cross_entropy=True), Classifier(), np.zeros(SIZE)
+    if way == "module":
+        handler.watch(model)
+
+    def step(ids):
+        inputs, labels = inputs_of(ids, torch.float32)
+        outputs = model(inputs) if way == "module" else handler.watch(model(inputs))
+        outputs = outputs.to(dtype)  # of low precision, the gradients are, too
+        expected[ids.numpy()] = F.cross_entropy(outputs.detach().double(), labels, reduction="none")
+        return F.cross_entropy(outputs, labels)
+
+    tolerance = 1e-5 if dtype != torch.bfloat16 else 0.02
+    np.testing.assert_allclose(observed(handler, step), expected, rtol=tolerance)
+
+
+def test_of_cross_entropy_infobatch_prunes_as_by_the_losses_and_weighs_exactly():
+    by_loss = tamis.prune(IndexDataset(SIZE), "infobatch", epochs=4)
+    by_gradient = tamis.prune(IndexDataset(SIZE), "ogs-infobatch", epochs=4, cross_entropy=True)
+    models = [Classifier().double()]
+    models.append(copy.deepcopy(models[0]))
+    by_gradient.watch(models[1])
+    loaders = by_loss.loader(8), by_gradient.loader(8)
+    for _ in range(4):
+        for (ids, _), (same, _) in zip(*loaders, strict=True):
+            assert ids.tolist() == same.tolist()
+            inputs, labels = inputs_of(ids, torch.float64)
+            losses = F.cross_entropy(models[0](inputs), labels, reduction="none")
+            by_loss.update(losses).backward()
+            by_gradient.update(F.cross_entropy(models[1](inputs), labels)).backward()
+            for a, b in zip(models[0].parameters(), models[1].parameters(), strict=True):
+                torch.testing.assert_close(a.grad, b.grad, rtol=1e-9, atol=1e-12)
+                with torch.no_grad():
+                    step = 0.05 * a.grad
+                    for parameter in (a, b):
+                        parameter -= step
+                        parameter.grad = None
+        np.testing.assert_allclose(by_loss.scores, by_gradient.scores, rtol=1e-5)
+    assert by_loss.pruned_share == by_gradient.pruned_share > 0
+
+
 def test_of_squared_errors_power_2_gives_the_per_sample_loss():
     handler, model, expected = make(power=2.0), Regressor(), np.zeros(SIZE)
     handler.watch(model)

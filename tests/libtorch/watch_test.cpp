@@ -236,6 +236,25 @@ TEST(WatchedNorms, AreEl2nForCrossEntropy) {
   expect_shares(handler, loss.detach(), el2n, 1e-5);
 }
 
+TEST(WatchedNorms, RecoverTheLossesOfACrossEntropyFromItsMean) {
+  torch::manual_seed(5);
+  for (const auto type : {torch::kFloat, torch::kDouble}) {
+    Handler handler = make_handler({"output-gradient", {{"cross_entropy", 1.0}}});
+    const auto labels = torch::tensor({0, 1, 2, 3, 4, 0, 1, 2});
+    torch::Tensor logits = (2 * torch::randn({kRows, 5})).to(type).requires_grad_();
+    const torch::Tensor loss = F::cross_entropy(handler.watch(logits), labels);
+    // Scaled behind update, as for mixed precision.
+    (handler.update(loss, first_samples()) * 1024).backward();
+    const auto each = F::CrossEntropyFuncOptions().reduction(torch::kNone);
+    const torch::Tensor losses = F::cross_entropy(logits.detach(), labels, each);
+    const auto scores = handler.pruner().scores();
+    for (std::int64_t k = 0; k < kRows; ++k) {
+      const auto own = losses[k].item<double>();
+      EXPECT_NEAR(scores[static_cast<std::size_t>(k)], own, 1e-5 * own);
+    }
+  }
+}
+
 TEST(WatchedNorms, RecoverSquaredErrorsWithPowerTwo) {
   Handler handler = make_handler({"output-gradient", {{"power", 2.0}}});
   torch::Tensor outputs = torch::randn({kRows, 3, 4}).requires_grad_();
@@ -386,6 +405,9 @@ TEST(Watch, RefusesWhatItCannotUse) {
       },
       "backward() has already run through the watched outputs");
   EXPECT_EQ(handler.pruner().num_observations(), 0U);
+  Handler exact = make_handler({"output-gradient", {{"cross_entropy", 1.0}}});
+  expect_refused([&] { exact.watch(torch::ones({kRows, 3, 4}).requires_grad_()); },
+                 "must have one row of logits per sample, got shape [8, 3, 4]");
 }
 
 TEST(Watch, SaysThatUpdateCameFirst) {

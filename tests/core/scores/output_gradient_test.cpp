@@ -70,6 +70,70 @@ TEST(OutputGradient, RecoversSquaredErrorsExactlyWithPowerTwo) {
   }
 }
 
+// Probabilities of the labels, from sure to wrong, and the losses of such a batch.
+std::vector<double> random_probabilities(std::mt19937_64& random, std::size_t count) {
+  std::normal_distribution<double> logit(1.0, 3.0);
+  std::vector<double> probabilities(count);
+  for (double& p : probabilities) p = 1.0 / (1.0 + std::exp(-logit(random)));
+  return probabilities;
+}
+
+TEST(OutputGradient, RecoversCrossEntropiesExactlyWhateverMultipliesTheGradients) {
+  std::mt19937_64 random(4);
+  for (const std::size_t count : {1U, 2U, 32U, 512U}) {
+    for (const double scale : {1e-20, 1.0 / 128.0, 65536.0}) {
+      const auto probabilities = random_probabilities(random, count);
+      std::vector<float> norms;
+      double mean = 0.0;
+      for (const double p : probabilities) {
+        norms.push_back(static_cast<float>(2.0 * (1.0 - p) * scale));
+        mean -= std::log(p) / static_cast<double>(count);
+      }
+      const auto scores = share_out(mean, norms, {{"cross_entropy", 1.0}});
+      for (std::size_t k = 0; k < count; ++k) {
+        // As exact as 32-bit norms allow: they say 1 - p up to 6e-8 of it.
+        const double loss = -std::log(probabilities[k]);
+        EXPECT_NEAR(scores[k], loss, 1e-5 * loss + 1e-6 / probabilities[k]) << count;
+      }
+    }
+  }
+}
+
+TEST(OutputGradient, SharesOfACrossEntropyAddUpAndKeepTheOrderWhateverTheNorms) {
+  std::mt19937_64 random(5);
+  for (const std::size_t count : {1U, 2U, 31U, 512U}) {
+    for (const double loss : {1e-6, 0.3, 3.0, 40.0}) {
+      const std::vector<float> norms = random_norms(random, count);
+      const auto scores = share_out(loss, norms, {{"cross_entropy", 1.0}});
+      double sum = 0.0;
+      for (std::size_t k = 0; k < count; ++k) {
+        sum += static_cast<double>(scores[k]);
+        if (k > 0) EXPECT_EQ(norms[k - 1] < norms[k], scores[k - 1] < scores[k]);
+      }
+      EXPECT_NEAR(sum / static_cast<double>(count), loss, 1e-5 * loss);
+    }
+  }
+}
+
+TEST(OutputGradient, SkipsCrossEntropiesThatCannotBe) {
+  const auto scorer = make_scorer({"output-gradient", {{"cross_entropy", 1.0}}}, 2);
+  const auto indices = test::iota_indices<std::uint32_t>(2);
+  const std::vector<float> norms = {1.0F, 2.0F};
+  for (const double loss : {0.0, -1.0, 1e30}) {
+    EXPECT_FALSE(scorer->observe({.indices = indices, .mean_loss = loss, .norms = norms})) << loss;
+  }
+  EXPECT_TRUE(std::isnan(scores_of(*scorer)[0]));
+}
+
+TEST(OutputGradient, OfACrossEntropyTakesNormsOfOrderOneAndNoPower) {
+  EXPECT_EQ(make_scorer({"output-gradient"}, 2)->norm_order(), 2);
+  EXPECT_EQ(make_scorer({"output-gradient", {{"cross_entropy", 1.0}}}, 2)->norm_order(), 1);
+  EXPECT_THAT(
+      [] { make_scorer({"output-gradient", {{"cross_entropy", 1.0}, {"power", 2.0}}}, 2); },
+      ThrowsMessage<std::invalid_argument>(
+          HasSubstr("power must be left at 1 with cross_entropy=1")));
+}
+
 TEST(OutputGradient, SharesAddUpToTheLossAndKeepTheOrderOfTheNorms) {
   std::mt19937_64 random(2);
   for (const double power : {0.3, 1.0, 2.0, 7.5}) {

@@ -151,6 +151,31 @@ TEST_F(Analyze, ReplaysOutputGradientsWithAnyPower) {
   EXPECT_GT(num_equal, num_compared * 34 / 40);
 }
 
+TEST_F(Analyze, TakesNormsOfOrderOneForThoseOfACrossEntropy) {
+  const OptionMap exact{{"cross_entropy", 1.0}};
+  Pruner pruner({.num_samples = 4,
+                 .num_epochs = 1,
+                 .policy = {"none"},
+                 .score = Spec{"output-gradient", exact}});
+  pruner.record(folder_ / "run/record");
+  pruner.start_epoch(0);
+  const std::vector<float> losses = {0.1F, 0.4F, 1.0F, 3.0F};
+  std::vector<float> norms;
+  for (const float loss : losses) norms.push_back(1.0F - std::exp(-loss));
+  const std::vector<SampleIndex> ids = {0, 1, 2, 3};
+  pruner.observe(ids, losses, norms);
+  pruner.recorder()->flush();
+  Arguments replay = {"replay", folder_.at("run"), "--score", "output-gradient", "--json"};
+  EXPECT_THAT(run(replay).err, HasSubstr("recorded with norms of order 1, and the score takes "
+                                         "those of order 2; give cross_entropy=1"));
+  replay.insert(replay.end(), {"--cross-entropy", "1"});
+  const json scores = run_json(replay)["scores"];
+  for (std::size_t k = 0; k < losses.size(); ++k) {
+    EXPECT_NEAR(scores[k].get<float>(), losses[k], 1e-5F);
+  }
+  EXPECT_EQ(score_of(analyze(), "output-gradient")["options"]["cross_entropy"], 1.0);
+}
+
 TEST_F(Analyze, SaysWhatIsMissingToReplayOutputGradients) {
   record(3);
   const Outcome outcome = run({"replay", folder_.at("run"), "--score", "output-gradient"});
