@@ -79,9 +79,10 @@ def measured(name, make):
     return f"{make(result)}\n\nMade by `benchmarks/python/{name}.py --json FILE`, {source}; {results.line(result)}"
 
 
-# What is measured, options, task of fidelity.py, what it watches, power, the loss it is compared with.
+# What is measured, options, task of fidelity.py, what it watches, power or rule, the loss it is compared with.
 FIDELITY = [
-    ("classification (small CNN)", "power 1, the default", "cnn", "logits", 1, "cross-entropy"),
+    ("classification (small CNN)", "`cross_entropy=1`", "cnn", "logits", "cross-entropy", "cross-entropy"),
+    ("the same", "power 1, the default", "cnn", "logits", 1, "cross-entropy"),
     ("squared error: denoising (DDPM) at a fixed time step", "`power=2`", "ddpm", "output", 2, "squared error"),
     ("VAE, its decoder watched: squared error", "`power=2`", "vae", "reconstruction", 2, "squared error"),
     ("VAE, the model watched: squared error + KL", "`power=2`", "vae", "all outputs", 2, "squared error + KL"),
@@ -97,11 +98,11 @@ FIDELITY = [
 
 def fidelity_table(result):
     rows = []
-    for title, options, task, watched, power, loss in (row for row in FIDELITY if row[2] in result["tasks"]):
+    for title, options, task, watched, rule, loss in (row for row in FIDELITY if row[2] in result["tasks"]):
         cells = []
         for what, when in ((watched, "same pass"), (watched, "at the end"), ("the loss itself, same pass", "at the end")):
             found = [row["spearman"] for row in result["tasks"][task] if row["watched"] == what
-                     and row["power"] in (power, None) and (row["loss"], row["when"]) == (loss, when)]
+                     and row["rule"] in (rule, None) and (row["loss"], row["when"]) == (loss, when)]
             cells.append(f"{statistics.mean(found):.3f} [{min(found):.3f}, {max(found):.3f}]")
         rows.append([title, options, *cells])
     header = ["loss", "options", "with the loss in the same pass", "at the end of training", "ceiling"]

@@ -101,6 +101,7 @@ class Task:
     epochs = 3
     batch = 128
     learning_rate = 2e-3
+    rules = {1: {"power": 1.0}, 2: {"power": 2.0}}
 
 
 def cnn(args):
@@ -115,6 +116,7 @@ def cnn(args):
             nn.Conv2d(1, 16, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(),
             nn.MaxPool2d(2), nn.Flatten(), nn.Linear(32 * 49, 10))
         watches = {"logits": (lambda m: m, {})}
+        rules = {**Task.rules, "cross-entropy": {"cross_entropy": 1}}
         losses_named = ("cross-entropy",)
 
         def losses(self, ids):
@@ -228,7 +230,7 @@ def gpt(args):
 
 
 def measure(task):
-    """[{watched, power, loss, when, spearman}]"""
+    """[{watched, rule: the power or "cross-entropy", loss, when, spearman}]"""
     import numpy as np
     import torch
 
@@ -237,10 +239,10 @@ def measure(task):
     size = len(task.data)
     handlers = {}
     for name, (module_of, options) in task.watches.items():
-        for power in (1.0, 2.0):
-            handler = tamis.prune(Indexed(size), "none", epochs=task.epochs, score="output-gradient", power=power)
+        for rule, given in task.rules.items():
+            handler = tamis.prune(Indexed(size), "none", epochs=task.epochs, score="output-gradient", **given)
             handler.watch(module_of(task.model), **options)
-            handlers[name, power] = handler
+            handlers[name, rule] = handler
     optimizer = torch.optim.AdamW(task.model.parameters(), lr=task.learning_rate)
     driver = next(iter(handlers.values()))
     loader = driver.loader(task.batch)
@@ -266,9 +268,9 @@ def measure(task):
     scores = {key: handler.scores for key, handler in handlers.items()}
     assert all(np.isfinite(found).all() for found in scores.values())
     assert all(handler.num_skipped_observations == 0 for handler in handlers.values())
-    rows = [{"watched": watched, "power": power, "loss": name, "when": when, "spearman": spearman(found, values)}
-            for (watched, power), found in scores.items() for _, name, when, values in columns]
-    ceiling = {"watched": "the loss itself, same pass", "power": None}
+    rows = [{"watched": watched, "rule": rule, "loss": name, "when": when, "spearman": spearman(found, values)}
+            for (watched, rule), found in scores.items() for _, name, when, values in columns]
+    ceiling = {"watched": "the loss itself, same pass", "rule": None}
     return rows + [ceiling | {"loss": name, "when": when, "spearman": spearman(at_visit[k], values)}
                    for k, name, when, values in columns]
 
@@ -276,15 +278,15 @@ def measure(task):
 def table(rows):
     """Of one task."""
     columns = list(dict.fromkeys((row["loss"], row["when"]) for row in rows))
-    lines = ["| watched | power | " + " | ".join(f"{name}, {when}" for name, when in columns) + " |",
+    lines = ["| watched | rule | " + " | ".join(f"{name}, {when}" for name, when in columns) + " |",
              "|---|--:|" + "--:|" * len(columns)]
-    for watched, power in dict.fromkeys((row["watched"], row["power"]) for row in rows):
+    for watched, rule in dict.fromkeys((row["watched"], row["rule"]) for row in rows):
         cells = []
         for name, when in columns:
             values = [row["spearman"] for row in rows
-                      if (row["watched"], row["power"], row["loss"], row["when"]) == (watched, power, name, when)]
+                      if (row["watched"], row["rule"], row["loss"], row["when"]) == (watched, rule, name, when)]
             cells.append(f"{statistics.mean(values):.3f} [{min(values):.3f}, {max(values):.3f}]")
-        lines.append(f"| {watched} | {'' if power is None else f'{power:g}'} | " + " | ".join(cells) + " |")
+        lines.append(f"| {watched} | {'' if rule is None else rule} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 

@@ -4,8 +4,8 @@
 A share of the labels of Fashion-MNIST is replaced by another class, at random. A small CNN is trained on all samples, nothing
 is pruned, and the samples are ranked, the most suspicious first, by
 
-- output-gradient, last visit: what handler.suspects(k) gives, with the power 1 and with 2;
-- output-gradient, all epochs: mean rank over the epochs, what `tamis suspects` makes of a recorded run;
+- output-gradient, last visit: what handler.suspects(k) gives, with the power 1 and with cross_entropy=1;
+- output-gradient, all epochs: mean rank over the epochs, what `tamis suspects` makes of a recorded run (cross_entropy=1);
 - true loss, last visit: needs one loss per sample;
 - batch-loss (BLS): needs the mean loss alone;
 - cleanlab, self-confidence: the probability of the given label by models that were not trained on the sample, which
@@ -81,19 +81,19 @@ def rank_by_training(args, images, labels):
     data = fidelity.Indexed(len(labels))
     made = {name: tamis.prune(data, "none", epochs=args.epochs, score=name)
             for name in ("output-gradient", "sample-loss", "batch-loss")}
-    made["power 2"] = tamis.prune(data, "none", epochs=args.epochs, score="output-gradient", power=2.0)
+    made["exact"] = tamis.prune(data, "none", epochs=args.epochs, score="output-gradient", cross_entropy=1)
     rank_sum = np.zeros(len(labels))
 
     def observe():
-        rank_sum[np.argsort(made["output-gradient"].scores)] += np.arange(len(labels))
+        rank_sum[np.argsort(made["exact"].scores)] += np.arange(len(labels))
 
     train(args, images, labels, list(made.values()), observe)
     scores = {name: handler.scores for name, handler in made.items()}
-    hardest = made["output-gradient"].suspects(FIRST)
-    assert set(hardest) == set(np.argsort(-scores["output-gradient"], kind="stable")[:FIRST])
+    hardest = made["exact"].suspects(FIRST)
+    assert set(hardest) == set(np.argsort(-scores["exact"], kind="stable")[:FIRST])
     return {
-        "output-gradient, last visit": scores["output-gradient"],
-        "output-gradient, power 2, last visit": scores["power 2"],
+        "output-gradient, last visit": scores["exact"],
+        "output-gradient, power 1, last visit": scores["output-gradient"],
         "output-gradient, all epochs": rank_sum,
         "true loss, last visit": scores["sample-loss"],
         "batch-loss": scores["batch-loss"],
