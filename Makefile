@@ -90,17 +90,22 @@ test:
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
 	@scripts/venv.sh torch build test
 	@cmake --preset test $(SETTINGS) $(if $(wildcard $(BUILD)/CMakeCache.txt),>/dev/null)
-	@cmake --build $(BUILD)
+	@{ $(FRAMEWORKS) && scripts/fetch_data.sh --recipes; } > $(BUILD)/frameworks.log 2>&1 & installing=$$!; \
+	  cmake --build $(BUILD) || { kill $$installing 2>/dev/null; exit 1; }; \
+	  wait $$installing || { tail -n 20 $(BUILD)/frameworks.log >&2; exit 1; }
 	ctest --preset test
 	@$(MAKE) --no-print-directory test-frameworks
 	@$(MAKE) --no-print-directory test-recipes
+
+# The environment of the integrations and recipes. `make test` fills it, and fetches the data, while the compiler works.
+FRAMEWORKS = VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks recipes
 
 # The integrations, with the packages of requirements/frameworks.txt and the module that was built for .venv's interpreter. The
 # tests of ultralytics use the recipes' trainer, so both lists are installed.
 test-frameworks frameworks-matrix: MATRIX = $(if $(filter frameworks-matrix,$@),--collect-only --matrix write,--matrix check)
 test-frameworks frameworks-matrix:
 	@[ -e $(BUILD)/python/tamis/__init__.py ] || $(MAKE) --no-print-directory build
-	@VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks recipes
+	@$(FRAMEWORKS)
 	cd tests/frameworks && OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(CURDIR)/tests/frameworks \
 	  $(CURDIR)/.venv-frameworks/bin/python -m pytest -q -p no:cacheprovider $(MATRIX) .
 
@@ -108,7 +113,7 @@ test-frameworks frameworks-matrix:
 test-recipes tasks: recipes-ready
 recipes-ready:
 	@[ -e $(BUILD)/python/tamis/__init__.py ] || $(MAKE) --no-print-directory build
-	@VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks recipes
+	@$(FRAMEWORKS)
 	@scripts/fetch_data.sh --recipes
 
 # In two halves beside each other: the detectors, and everything else.

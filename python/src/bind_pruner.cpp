@@ -174,7 +174,7 @@ void bind_observing(nb::class_<Pruner>& pruner) {
                    "What the score needs of a batch: mean-loss, sample-losses (one per sample) or "
                    "output-gradients (mean loss and one norm per sample).")
       .def_prop_ro(
-          "norm_order", [](const Pruner& pruner) { return pruner.scorer().norm_order(); },
+          "norm_order", [](const Pruner& run) { return run.scorer().norm_order(); },
           "Which norm of the output gradients the score takes: 2, or 1, the sum of magnitudes.");
 }
 

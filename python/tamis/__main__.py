@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
@@ -134,5 +135,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def run() -> int:
+    """main() for a terminal: who reads the output may stop, as `| head` does."""
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return code
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

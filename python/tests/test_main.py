@@ -24,6 +24,15 @@ def test_the_module_prints_version_methods_and_a_passing_check():
     assert "DataLoader: ok" in result.stdout
 
 
+def test_a_reader_that_stops_early_gets_no_traceback():
+    command = f"{sys.executable} -m tamis | true"
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    result = subprocess.run(
+        command, shell=True, capture_output=True, text=True, timeout=120, env=environment
+    )
+    assert result.stderr == ""
+
+
 def test_one_part_can_be_asked_for(capsys):
     assert program.main(["version"]) == 0
     assert capsys.readouterr().out == f"tamis {tamis.__version__}\n"

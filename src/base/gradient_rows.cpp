@@ -102,7 +102,8 @@ float weigh_row(const double* row, std::size_t num_columns, double factor, doubl
 template <typename T>
 void norms_of_rows(const T* gradient, std::size_t num_columns, int order, std::span<float> norms) {
   for (float& norm : norms) {
-    norm = order == 1 ? magnitude_of_row(gradient, num_columns) : norm_of_row(gradient, num_columns);
+    norm =
+        order == 1 ? magnitude_of_row(gradient, num_columns) : norm_of_row(gradient, num_columns);
     gradient += num_columns;
   }
 }

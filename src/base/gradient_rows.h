@@ -6,8 +6,8 @@
 
 namespace tamis::detail {
 
-// The norm of every row. Of order 2, the Euclidean one, squares that a float cannot hold count, too;
-// of order 1, the sum of magnitudes. T is float or double.
+// The norm of every row. Of order 2, the Euclidean one, squares that a float cannot hold count,
+// too; of order 1, the sum of magnitudes. T is float or double.
 template <typename T>
 void norms_of_rows(const T* gradient, std::size_t num_columns, int order, std::span<float> norms);
 

@@ -406,8 +406,11 @@ TEST(Watch, RefusesWhatItCannotUse) {
       "backward() has already run through the watched outputs");
   EXPECT_EQ(handler.pruner().num_observations(), 0U);
   Handler exact = make_handler({"output-gradient", {{"cross_entropy", 1.0}}});
-  expect_refused([&] { exact.watch(torch::ones({kRows, 3, 4}).requires_grad_()); },
-                 "must have one row of logits per sample, got shape [8, 3, 4]");
+  expect_refused(
+      [&] {
+        exact.watch(torch::ones({kRows, 3, 4}).requires_grad_());
+      },
+      "must have one row of logits per sample, got shape [8, 3, 4]");
 }
 
 TEST(Watch, SaysThatUpdateCameFirst) {

@@ -87,7 +87,7 @@ std::vector<ScorerInfo> make_scorers() {
         {"cross_entropy",
          0.0,
          {"0 or 1", [](double x) { return x == 0.0 || x == 1.0; }},
-         "1: the loss is a cross-entropy and its logits are watched, which gives every sample's own loss"},
+         "1: a cross-entropy whose logits are watched; gives each sample's own loss"},
         {"alpha", 0.0, kShare, "share of the old score in the new one; 0: the last visit only"}},
        detail::make_output_gradient},
       {"el2n",

@@ -79,12 +79,12 @@ class OutputGradient final : public FloatScorer {
   }
 
   // The gradient of a cross-entropy by the logits is softmax - onehot, whose magnitudes add up to
-  // 2 (1 - p), p being the probability of the label. So 1 - p is the same multiple of every norm, and
-  // the multiple is the one whose losses -log(p) have the mean that is known.
+  // 2 (1 - p), p being the probability of the label. So 1 - p is the same multiple of every norm,
+  // and the multiple is the one whose losses -log(p) have the mean that is known.
   bool share_by_probability(double mean_loss) {
     if (!(mean_loss > 0.0)) return false;
-    // By the loss t of the sample with the largest norm: the mean rises with t, ever more slowly, so
-    // that Newton's steps from below never go too far.
+    // By the loss t of the sample with the largest norm: the mean rises with t, ever more slowly,
+    // so that Newton's steps from below never go too far.
     double t = mean_loss;
     constexpr int kMostSteps = 100;
     for (int step = 0; step < kMostSteps; ++step) {

@@ -21,7 +21,8 @@ Spec gradient_score(const Recording& recording);
 
 // One score, fed with the steps of a recording as the run fed its own. A score of per-sample losses
 // sees those of the recorded samples and nothing else, since no others are known; a score of output
-// gradients sees the steps whose outputs were watched, if their norms are of the order that it takes.
+// gradients sees the steps whose outputs were watched, if their norms are of the order that it
+// takes.
 class ScoreReplay {
  public:
   ScoreReplay(const Spec& score, const Recording& recording);
