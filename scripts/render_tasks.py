@@ -26,7 +26,7 @@ The paper's tasks as [recipes](../recipes/README.md), each with pruning and with
 - All methods have the same budget: they leave out 30 % of what `full` trains on, as far as they can (*left out*). `fewer-epochs` is
   the full data for 70 % of the epochs, `random-dynamic` a fresh random subset in every epoch. A method that does not beat these two
   is not worth its score.
-- *Difference*: to `full`, paired by seed, with its 95 % interval; bold where the seeds support it. *Saved*: training time, on a
+- *Difference*: to `full`, paired by seed, with its 95 % interval; bold where the seeds support it. *Saved*: processor time of the
   shared machine.
 - Semi-supervised tasks prune the labelled and the unlabelled set, each by its own loss; *left out* is of both.
 - Rendered words and terrain are made at run time from real fonts, heights and imagery. They are none of the paper's data sets.

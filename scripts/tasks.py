@@ -32,7 +32,7 @@ def command(python, task, changes=()):
 
 def run(arguments):
     """From the root, one thread each, so that figures do not depend on the number of cores."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'build' / 'python'}"}
     subprocess.run(list(map(str, arguments)), check=True, cwd=ROOT, env=environment)
 
 

@@ -181,7 +181,8 @@ class Folder:
     def end_epoch(self, evaluate: Callable[[], dict[str, float]]) -> None:
         """Writes the line of the epoch that was trained, with what evaluate() measures, and the checkpoint."""
         seconds = time.monotonic() - self._start
-        share = (time.process_time() - self._processor) / (seconds * torch.get_num_threads())
+        processor = time.process_time() - self._processor
+        share = processor / (seconds * torch.get_num_threads())
         plan, before, self._num_used = self.handler.plan, self._num_used, self._count_used()
         used = (len(self.handler) if plan is None else plan.num_selected) + self._num_used - before
         start = time.monotonic()
@@ -189,7 +190,8 @@ class Folder:
         line = {
             "epoch": len(self._lines), "samples": used, "pruned": self._num_samples - used,
             "train_seconds": round(seconds, 3), "test_seconds": round(time.monotonic() - start, 3),
-            # Below 1 where other programs had the processor.
+            # What else runs on the machine hardly changes it, and is seen in the share.
+            "processor_seconds": round(processor, 3),
             "processor_share": round(min(1.0, share), 3), "values": values,
         }
         self._lines.append(line)

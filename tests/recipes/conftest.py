@@ -28,7 +28,7 @@ def lines(folder):
 
 
 def without_times(folder):
-    timed = ("train_seconds", "test_seconds", "processor_share")
+    timed = ("train_seconds", "test_seconds", "processor_seconds", "processor_share")
     return [{key: value for key, value in line.items() if key not in timed} for line in lines(folder)]
 
 

@@ -117,7 +117,8 @@ std::string fidelity_text(const Fidelity& fidelity) {
     row = {score.score.name, std::string(to_text(score.sees))};
     for (const std::size_t k : shown) row.push_back(decimals(score.epochs[k].spearman));
     row.push_back(decimals(score.epochs.back().pearson));
-    row.push_back(percent(score.epochs.back().top_overlap));
+    const double overlap = score.epochs.back().top_overlap;
+    row.push_back(std::isfinite(overlap) ? percent(overlap) : "-");
   }
   return text + format_table(rows) +
          fmt::format(
