@@ -27,7 +27,7 @@ The paper's tasks as [recipes](../recipes/README.md), each with pruning and with
   the full data for 70 % of the epochs, `random-dynamic` a fresh random subset in every epoch. A method that does not beat these two
   is not worth its score.
 - *Difference*: to `full`, paired by seed, with its 95 % interval; bold where the seeds support it. *Saved*: processor time of the
-  shared machine.
+  training.
 - Semi-supervised tasks prune the labelled and the unlabelled set, each by its own loss; *left out* is of both.
 - Rendered words and terrain are made at run time from real fonts, heights and imagery. They are none of the paper's data sets.
 - Frechet distances are on the features of a small classifier of the same data. They are not the FID and cannot be compared with it.
