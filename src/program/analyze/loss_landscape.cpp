@@ -50,12 +50,25 @@ double mean_of(std::span<const float> losses) {
   return std::accumulate(losses.begin(), losses.end(), 0.0) / static_cast<double>(losses.size());
 }
 
+namespace {
+
+// Such that output-gradient gives the losses back.
+std::vector<float> norms_of(std::span<const float> losses, int order) {
+  std::vector<float> norms(losses.begin(), losses.end());
+  if (order == 1) {
+    for (float& norm : norms) norm = -std::expm1(-norm);  // 1 - p
+  }
+  return norms;
+}
+
+}  // namespace
+
 void observe_batch(Pruner& pruner, std::size_t begin, std::span<const float> losses, double mean) {
   const LossKind needed = pruner.scorer().needs();
   if (needed == LossKind::sample_losses) {
     pruner.observe(begin, losses);
   } else if (needed == LossKind::output_gradients) {
-    pruner.observe(begin, mean, losses);
+    pruner.observe(begin, mean, norms_of(losses, pruner.scorer().norm_order()));
   } else {
     pruner.observe(begin, losses.size(), mean);
   }

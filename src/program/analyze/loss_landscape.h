@@ -30,7 +30,7 @@ class LossLandscape {
 double mean_of(std::span<const float> losses);
 
 // Gives the losses of samples [begin, begin + losses.size()) of the plan, and their mean, to a
-// pruner as its score needs them. A score that needs norms gets the losses as such.
+// pruner as its score needs them: norms are such that they lead back to the losses.
 void observe_batch(Pruner& pruner, std::size_t begin, std::span<const float> losses, double mean);
 
 }  // namespace tamis::program

@@ -52,6 +52,15 @@ TEST(Simulate, InfoBatchLeavesOutAQuarterOfASymmetricLandscape) {
   EXPECT_NEAR(out["pruned_share"], 0.25 * 7.0 / 8.0, 0.05);
 }
 
+TEST(Simulate, GradientsOfACrossEntropyChooseAsItsLossesDo) {
+  const json by_loss = run_json(simulate_arguments({"--score", "sample-loss", "--json"}));
+  const json by_gradient = run_json(
+      simulate_arguments({"--score", "output-gradient", "--cross-entropy", "1", "--json"}));
+  EXPECT_EQ(by_gradient["num_skipped_observations"], 0);
+  EXPECT_GT(by_loss["pruned_share"], 0.1);
+  EXPECT_NEAR(by_gradient["pruned_share"], by_loss["pruned_share"], 1e-4);
+}
+
 // Everything but the times.
 json without_times(json out) {
   for (json& epoch : out["epochs"]) {
