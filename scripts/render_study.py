@@ -18,7 +18,7 @@ import study_parts
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 TITLES = {"fashion-mnist": "Fashion-MNIST", "cifar10": "CIFAR-10"}
-MAIN = ["full", "random-dynamic", "infobatch", "ogs-infobatch", "bls-infobatch", "seta", "bls-seta"]
+MAIN = ["full", "random-dynamic", "infobatch", "ogs-infobatch:cross-entropy=1", "bls-infobatch", "seta", "bls-seta"]
 POLICIES = {"infobatch": "InfoBatch", "seta": "SeTa"}
 DEFAULT_ALPHA = 0.7
 PROCESSES = (

@@ -108,7 +108,7 @@ def findings(name, result):
 
 def pruned_alike(result):
     """Whether InfoBatch prunes as much by output gradients as by the true losses; nothing without both."""
-    by_gradient, by_loss = find(result, "ogs-infobatch"), find(result, "infobatch")
+    by_gradient, by_loss = find(result, "ogs-infobatch:cross-entropy=1"), find(result, "infobatch")
     if not (by_gradient and by_loss):
         return []
     difference = paired(by_gradient, by_loss, of="pruned_share")
