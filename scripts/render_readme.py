@@ -122,7 +122,7 @@ PARTS = [
     ("docs/watching_outputs.md", "fidelity", lambda: measured("fidelity", fidelity_table)),
     ("docs/watching_outputs.md", "detection", lambda: measured("detection", detection.table)),
     ("docs/watching_outputs.md", "suspects", lambda: measured("suspects", suspects.table)),
-    ("docs/watching_outputs.md", "cost", lambda: measured("watching", lambda result: watching.table(result["figures"]))),
+    ("docs/watching_outputs.md", "cost", lambda: measured("watching", watching.table)),
 ]
 
 
