@@ -224,6 +224,6 @@ def table(result):
     if result.get("package"):
         lines += ["", "The Python package on top of the core:", "", overhead.table(result["package"]), ""]
     if result.get("watching"):
-        lines += ["", "Watched outputs in a training step:", "", watching.table(result["watching"]), ""]
+        lines += ["", "Watched outputs in a training step:", "", watching.rows(result["watching"]), ""]
     lines.append(provenance(result))
     return "\n".join(lines)
