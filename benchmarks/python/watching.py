@@ -9,8 +9,9 @@ Figures, each with its limit:
 - floors: what torch itself takes here to read such a gradient once, to copy it, and to hook a node of the graph. Machines differ by
   a factor of three, and the limits were set on a fast one.
 
-A watched and a plain step are timed in turn, in processor time, on equal models, which change places after
-every pass; which of the two comes first changes from pair to pair. A figure is the median of the differences within the pairs, with the 95 % interval of the median.
+A watched and a plain step are timed in turn, in processor time, on equal models, which change places after every
+pass; which of the two comes first changes from pair to pair. A figure is the median of the differences within the
+pairs, with the 95 % interval of the median.
 
   benchmarks/python/watching.py                     a table
   benchmarks/python/watching.py --json result.json  also the figures
