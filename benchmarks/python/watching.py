@@ -5,9 +5,7 @@ Figures, each with its limit:
 - logits: forward hook, update(loss) and backward hook together, for 128 x 1000 float32 logits, beyond the same
   step without a handler; with norms alone, and with norms and exact weights.
 - step: the same for a whole step of a small CNN (28 x 28 images, batch of 128), as a share of the step.
-
-- floors: what torch itself takes here to read such a gradient once, to copy it, and to hook a node of the graph. Machines differ by
-  a factor of three, and the limits were set on a fast one.
+- floors: what torch itself takes here to read such a gradient once, to copy it, and to hook a node of the graph.
 
 A watched and a plain step are timed in turn, in processor time, on equal models, which change places after every
 pass; which of the two comes first changes from pair to pair. A figure is the median of the differences within the
