@@ -139,9 +139,8 @@ def load_clip(args, own=None):
         scenes = captions.CaptionedScenes("all", args.clip_scenes, args.size, data=args.data).load()
         parts = [scenes, emoji.read("flat", args.size, args.clip_scenes, data=args.data)]
     clip = train_clip(parts if own is None else [own], args.size, args.clip_epochs)
-    temporary = kept.with_suffix(".tmp")
-    torch.save({**clip.state_dict(), "words": clip.vocabulary.words[UNKNOWN + 1 :]}, temporary)
-    temporary.replace(kept)
+    with assets.written(kept) as file:
+        torch.save({**clip.state_dict(), "words": clip.vocabulary.words[UNKNOWN + 1 :]}, file)
     return clip
 
 

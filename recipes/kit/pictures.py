@@ -93,9 +93,8 @@ def _quickdraw_pixels(files: list[pathlib.Path]) -> np.ndarray:
         for file in files:
             with gzip.open(file, "rt") as lines:
                 rows.append([np.fromstring(line.strip().strip("[]"), np.float32, sep=",") for line in lines])
-        temporary = kept.with_suffix(".tmp.npy")
-        np.save(temporary, (np.array(rows) * 255).round().astype(np.uint8))
-        temporary.replace(kept)
+        with assets.written(kept) as file:
+            np.save(file, (np.array(rows) * 255).round().astype(np.uint8))
     return np.load(kept)
 
 

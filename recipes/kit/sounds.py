@@ -83,9 +83,8 @@ def syllables(part: str, data: pathlib.Path | None = None) -> Sounds:
     classes = sorted(name for name in set(finals) if name and finals.count(name) >= LEAST_CLIPS)
     kept = folder.with_name(f"syllables-{VERSION}.npy")
     if not kept.exists():
-        temporary = kept.with_suffix(".tmp.npy")
-        np.save(temporary, np.stack([_read(path, 0.5) for path in files]).astype(np.float16))
-        temporary.replace(kept)
+        with assets.written(kept) as file:
+            np.save(file, np.stack([_read(path, 0.5) for path in files]).astype(np.float16))
     everything, rank, chosen = np.load(kept), dict.fromkeys(classes, -1), []
     for k, name in enumerate(finals):
         if name in rank:

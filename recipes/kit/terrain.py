@@ -141,9 +141,8 @@ def rendered(part: str, count: int, size: int, views: int = 3, seed: int = 0, da
     if not kept.exists():
         tiles = [tile(k, part, seed, size, views, data) for k in range(count)]
         parts = [torch.stack(column) for column in zip(*tiles)]
-        temporary = kept.with_suffix(".tmp")
-        torch.save(parts, temporary)
-        temporary.replace(kept)
+        with assets.written(kept) as file:
+            torch.save(parts, file)
     return Views(*torch.load(kept, weights_only=True))
 
 

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
@@ -40,3 +41,21 @@ def test_script_and_recipes_expect_the_same_sums():
     script = (ROOT / "scripts" / "fetch_data.sh").read_text()
     for name in assets.ASSETS.keys() - {"mnist", "cifar10"}:  # whose files have sums of their own
         assert assets.ASSETS[name].digest in script, name
+
+
+def test_a_file_is_whole_or_not_there_though_two_runs_make_it_at_once(tmp_path):
+    path = tmp_path / "made.bin"
+    both = "import pathlib, sys, time\nfrom recipes.kit import assets\nwith assets.written(pathlib.Path(sys.argv[1])) as file:\n"
+    both += "    file.write(b'half')\n    file.flush()\n    print(flush=True)\n    sys.stdin.read()\n    file.write(b' and half')\n"
+    runs = [
+        subprocess.Popen([sys.executable, "-c", both, path], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)
+    ]
+    for run in runs:
+        run.stdout.readline()
+    assert not path.exists()
+    for run in runs:
+        run.communicate()
+        assert run.returncode == 0 and path.read_bytes() == b"half and half"
+    with pytest.raises(KeyboardInterrupt), assets.written(tmp_path / "other.bin"):
+        raise KeyboardInterrupt
+    assert [file.name for file in tmp_path.iterdir()] == ["made.bin"]

@@ -47,16 +47,17 @@ def test_a_classifier_learns_drawings_of_345_things(tmp_path):
 
 def test_the_scan_of_vim_is_the_sequential_one():
     torch.manual_seed(0)
-    decay, inputs = torch.rand(2, 21, 3, 4, dtype=torch.double), torch.randn(2, 21, 3, 4, dtype=torch.double, requires_grad=True)
+    decay = torch.rand(2, 21, 3, 4, dtype=torch.double, requires_grad=True)
+    inputs = torch.randn(2, 21, 3, 4, dtype=torch.double, requires_grad=True)
     state, expected = torch.zeros(2, 3, 4, dtype=torch.double), []
     for t in range(21):
         state = decay[:, t] * state + inputs[:, t]
         expected.append(state)
     expected = torch.stack(expected, 1)
-    torch.testing.assert_close(vim.scan(decay, inputs), expected, rtol=1e-12, atol=1e-12)
+    found = vim.Scan.apply(decay, inputs)
+    torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12)
     weights = torch.randn_like(inputs)
-    (ours,) = torch.autograd.grad((vim.scan(decay, inputs) * weights).sum(), inputs)
-    (theirs,) = torch.autograd.grad((expected * weights).sum(), inputs)
+    ours, theirs = (torch.autograd.grad((hidden * weights).sum(), (decay, inputs)) for hidden in (found, expected))
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-12)
 
 

@@ -28,6 +28,7 @@ def test_words_and_fonts_of_the_test_part_are_unseen():
     fonts = {part: lettering.fonts(part) for part in lettering.PARTS}
     families = [{path.stem[:5].lower() for path in fonts[part]} for part in lettering.PARTS]
     assert not families[0] & families[1] and sum(map(len, fonts.values())) >= 400
+    assert not lettering.ILLEGIBLE & {path.stem for part in lettering.PARTS for path in fonts[part]}
     words = [set(lettering.vocabulary(part)) for part in lettering.PARTS]
     assert not words[0] & words[1] and min(map(len, words)) > 5000
     with pytest.raises(ValueError, match="part must be one of train, test, got val"):
