@@ -41,7 +41,7 @@ def rows(full, infobatch, seta):
 
 IMAGENET = "ImageNet-1K, accuracy"
 SCENES = "400 composed scenes: real cut-outs (Tux Paint) on photographs (MATE), other cut-outs in the validation part"
-NAMED = "800 composed scenes with 5 captions each, tested on scenes of seen (in), seen and new (near) or new classes (out)"
+NAMED = "640 composed scenes with 5 captions each, tested on scenes of seen (in), seen and new (near) or new classes (out)"
 NAMES_GIVEN = "names of the objects given"
 
 TASKS = [
@@ -71,12 +71,12 @@ TASKS = [
          pictures={"captions.webp": "scenes in, near and out of the domain (Tux Paint, MATE: GPL), with one of their five captions",
                    "emoji.webp": "emoji, flat and solid, with their labels (Google, Microsoft)"}),
     Task("captioning-zero-shot", "Zero-shot captioning", CAPTIONING,
-         f"4,000 texts (templates, WordNet's nouns), tested on the same scenes; {NAMES_GIVEN}", "ToCa to NoCaps, CIDEr",
+         f"3,200 texts (templates, WordNet's nouns), tested on the same scenes; {NAMES_GIVEN}", "ToCa to NoCaps, CIDEr",
          rows(70.5, (70.6, 23.8), (71.2, 32.0)), ("task=text",)),
     Task("captioning-cross", "Cross-domain captioning", CAPTIONING,
-         "4,000 texts about emoji (labels, WordNet's glosses), tested on scenes and on emoji of another style",
+         "3,200 texts about emoji (labels, WordNet's glosses), tested on scenes and on emoji of another style",
          "SS1M to COCO, CIDEr", rows(45.1, (44.5, 24.9), (45.5, 41.1)), ("task=cross",)),
-    Task("captioning-video", "Video captioning", CAPTIONING, f"800 composed films of 6 frames with 5 captions each; {NAMES_GIVEN}",
+    Task("captioning-video", "Video captioning", CAPTIONING, f"640 composed films of 6 frames with 5 captions each; {NAMES_GIVEN}",
          "MSR-VTT, CIDEr", rows(27.9, (29.9, 21.8), (29.3, 40.3)), ("task=video",),
          {"films.webp": "films: four of six frames (Tux Paint, MATE: GPL), with one of their five captions"}),
     Task("vae", "Generation, VAE", f"{GENERATION}.vae", "6,000 digits of MNIST", "MNIST, FID",

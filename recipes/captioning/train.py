@@ -26,9 +26,9 @@ from recipes.captioning.model import PAD, Captioner, Vocabulary, load_clip, loss
 from recipes.kit import caption_scores, captions, emoji, run
 
 QUICK = {
-    "task": "image", "dataset": "scenes", "train": "", "val": "", "entities": "known", "meteor": 0, "limit": 4000,
+    "task": "image", "dataset": "scenes", "train": "", "val": "", "entities": "known", "meteor": 0, "limit": 3200,
     "test_limit": 150, "size": 64, "frames": 6, "clip_scenes": 3000, "clip_epochs": 12, "noise": 0.05, "width": 64, "layers": 2,
-    "prefix": 4, "epochs": 8, "prune": 0.3, "batch_size": 64, "learning_rate": 2e-3, "workers": 0,
+    "prefix": 4, "epochs": 10, "prune": 0.3, "batch_size": 64, "learning_rate": 4e-3, "workers": 0,
 }
 PRESETS = {
     "quick": QUICK,
