@@ -94,8 +94,7 @@ test:
 	  cmake --build $(BUILD) || { kill $$installing 2>/dev/null; exit 1; }; \
 	  wait $$installing || { tail -n 20 $(BUILD)/frameworks.log >&2; exit 1; }
 	ctest --preset test
-	@$(MAKE) --no-print-directory test-frameworks
-	@$(MAKE) --no-print-directory test-recipes
+	@$(MAKE) --no-print-directory -j 2 test-frameworks test-recipes
 
 # The environment of the integrations and recipes. `make test` fills it, and fetches the data, while the compiler works.
 FRAMEWORKS = VENV=.venv-frameworks PYTHON=$(VENV_PYTHON) scripts/venv.sh frameworks recipes

@@ -21,10 +21,9 @@ if [ "$what" = run ]; then
   steps+=("write runs/quick/report.html")
 else
   [ -e "$build/tests/core" ] || step 13 3000 "build everything"
-  step 11 500 "run every test"
-  [ -e .venv-frameworks/.installed-frameworks ] || step 5 7500 "make .venv-frameworks with the training frameworks"
-  step 6 0 "test the integrations with them"
-  step 3 500 "fetch the data of the recipes and test these"
+  [ -e .venv-frameworks/.installed-frameworks ] || step 2 7500 "meanwhile make .venv-frameworks with the training frameworks"
+  step 13 500 "run every test"
+  step 6 500 "test the integrations and, on fetched data, the recipes"
 fi
 text=$(printf '%s, ' "${steps[@]}")
 echo "make $what: ${text%, }."

@@ -45,17 +45,17 @@ NAMED = "640 composed scenes with 5 captions each, tested on scenes of seen (in)
 NAMES_GIVEN = "names of the objects given"
 
 TASKS = [
-    Task("resnet18", "Classification, ResNet-18", CLASSIFICATION, "4,000 pictures of CIFAR-10", "CIFAR-100, accuracy",
+    Task("resnet18", "Classification, ResNet-18", CLASSIFICATION, "3,000 pictures of CIFAR-10", "CIFAR-100, accuracy",
          rows(78.2, (78.3, 33.9), (78.4, 40.1)), pictures={"cifar10.webp": "CIFAR-10"}),
-    Task("resnet50", "Classification, ResNet-50", CLASSIFICATION, "4,000 pictures of CIFAR-10", "CIFAR-100, accuracy",
+    Task("resnet50", "Classification, ResNet-50", CLASSIFICATION, "3,000 pictures of CIFAR-10", "CIFAR-100, accuracy",
          rows(80.6, (80.5, 38.6), (80.7, 40.7)), ("model=resnet50",)),
-    Task("efficientnet", "Classification, EfficientNet", CLASSIFICATION, "4,000 pictures of CIFAR-10", IMAGENET,
+    Task("efficientnet", "Classification, EfficientNet", CLASSIFICATION, "3,000 pictures of CIFAR-10", IMAGENET,
          rows(76.1, (75.7, 32.8), (76.0, 31.1)), ("model=efficientnet",)),
-    Task("vit", "Classification, ViT", CLASSIFICATION, "4,000 pictures of CIFAR-10", IMAGENET,
+    Task("vit", "Classification, ViT", CLASSIFICATION, "3,000 pictures of CIFAR-10", IMAGENET,
          rows(73.3, (73.2, 26.2), (73.3, 25.2)), ("model=vit",)),
-    Task("swin", "Classification, Swin", CLASSIFICATION, "4,000 pictures of CIFAR-10", IMAGENET,
+    Task("swin", "Classification, Swin", CLASSIFICATION, "3,000 pictures of CIFAR-10", IMAGENET,
          rows(80.0, (80.0, 30.8), (80.0, 44.5)), ("model=swin",)),
-    Task("vim", "Classification, Vim (Mamba)", CLASSIFICATION, "4,000 pictures of CIFAR-10", IMAGENET,
+    Task("vim", "Classification, Vim (Mamba)", CLASSIFICATION, "3,000 pictures of CIFAR-10", IMAGENET,
          rows(75.7, (75.6, 22.9), (75.6, 29.4)), ("model=vim",)),
     Task("quickdraw", "Classification, YOLOv5n-cls", CLASSIFICATION, "13,800 of QuickDraw's drawings", "CIFAR-100, acc@1",
          rows(58.0, (57.6, 20.4), (58.0, 35.4)), ("model=yolov5n-cls", "dataset=quickdraw", "limit=13800"),

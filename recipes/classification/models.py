@@ -34,7 +34,7 @@ def _efficientnet(num_classes: int, channels: int, size: int, is_small: bool) ->
 
 
 def _vit(num_classes: int, channels: int, size: int, is_small: bool) -> nn.Module:
-    shape = {"embed_dim": 64, "depth": 4, "num_heads": 4} if is_small else {"embed_dim": 384, "depth": 12, "num_heads": 6}
+    shape = {"embed_dim": 64, "depth": 3, "num_heads": 4} if is_small else {"embed_dim": 384, "depth": 12, "num_heads": 6}
     return timm.models.VisionTransformer(img_size=size, patch_size=4, in_chans=channels, num_classes=num_classes, **shape)
 
 

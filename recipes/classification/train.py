@@ -19,7 +19,7 @@ from recipes.kit import augment, pictures, run
 
 PRESETS = {
     "quick": {
-        "model": "resnet18", "dataset": "cifar10", "size": 32, "small": 1, "limit": 4000, "test_limit": 2000, "epochs": 10,
+        "model": "resnet18", "dataset": "cifar10", "size": 32, "small": 1, "limit": 3000, "test_limit": 2000, "epochs": 10,
         "prune": 0.3, "batch_size": 64, "learning_rate": 2e-3, "weight_decay": 0.02, "workers": 0,
     },
     "full": {

@@ -4,10 +4,12 @@
     python -m recipes.recognition.abinet --set test_words=FOLDER --out runs/abinet      # tested on IIIT5K's folder
 
 Trained on words rendered in hundreds of fonts; words and fonts of the test part are unseen. Case does not count. The loss is a sum
-of what vision, language and both together say in each round, over words of different lengths: one number for a batch.
+of what vision, language and both together say in each round, over words of different lengths: one number for a batch. As ABINet
+does, it starts from a reader that was trained before, on `pretrain` other pictures (0: from scratch), once for all runs.
 samples.png in the folder shows words of the test part. The lines that prune are marked with #>.
 """
 
+import hashlib
 import math
 import pathlib
 
@@ -16,16 +18,16 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from recipes.kit import grids, lettering, run
+from recipes.kit import assets, grids, lettering, run
 
 PRESETS = {
     "quick": {
-        "limit": 4000, "longest": 6, "test_limit": 500, "test_words": "", "epochs": 12, "prune": 0.3, "batch_size": 64,
-        "learning_rate": 2e-3, "width": 64, "rounds": 2, "workers": 0,
+        "pretrain": 12_000, "pretrain_epochs": 6, "limit": 3000, "longest": 4, "test_limit": 1000, "test_words": "", "epochs": 10,
+        "prune": 0.3, "batch_size": 64, "learning_rate": 1e-3, "width": 64, "rounds": 2, "workers": 0,
     },
     "full": {
-        "limit": 500_000, "longest": 12, "test_limit": 5000, "test_words": "", "epochs": 10, "prune": 0.3,
-        "batch_size": 384, "learning_rate": 1e-3, "width": 512, "rounds": 3, "workers": 4,
+        "pretrain": 0, "pretrain_epochs": 0, "limit": 500_000, "longest": 12, "test_limit": 5000, "test_words": "", "epochs": 10,
+        "prune": 0.3, "batch_size": 384, "learning_rate": 1e-3, "width": 512, "rounds": 3, "workers": 4,
     },
 }
 METRICS = [
@@ -35,6 +37,7 @@ METRICS = [
 ]
 CLASSES = len(lettering.ALPHABET) + 1
 PLACES = lettering.LONGEST + 1
+VERSION = 1  # of the reader that runs start from
 
 
 def encoder(width):
@@ -42,24 +45,33 @@ def encoder(width):
 
 
 class Vision(nn.Module):
-    """Convolutions, a transformer over the map, and one question for each place of the word."""
+    """Convolutions down to a row of columns, a transformer over them, and one question for each place of the word.
+
+    Words fill the width: where a place is depends on how many there are. So the whole picture has a say in the questions.
+    """
 
     def __init__(self, width):
         super().__init__()
-        layers, widths = [], [1, width // 4, width // 2, width]
-        for k, (inputs, outputs) in enumerate(zip(widths, widths[1:])):
-            layers += [nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU()]
-            layers.append(nn.MaxPool2d(2 if k < 2 else (2, 1)))
-        self.body = nn.Sequential(*layers)
-        cells = (lettering.HEIGHT // 8) * (lettering.WIDTH // 4)
-        self.where = nn.Parameter(torch.randn(cells, width) * 0.1)
+        def convolve(inputs, outputs, size, **options):
+            return [nn.Conv2d(inputs, outputs, size, bias=False, **options), nn.BatchNorm2d(outputs), nn.ReLU()]
+
+        body = nn.Sequential(
+            *convolve(1, width // 4, 5, stride=2, padding=2),
+            *convolve(width // 4, width // 2, 3, padding=1), nn.MaxPool2d(2),
+            *convolve(width // 2, width, 3, padding=1), nn.MaxPool2d((2, 1)),
+            *convolve(width, width, (lettering.HEIGHT // 8, 3), padding=(0, 1)),
+        )
+        self.body = body.to(memory_format=torch.channels_last)  # faster on a CPU
+        self.where = nn.Parameter(torch.randn(lettering.WIDTH // 4, width) * 0.1)
         self.mix = encoder(width)
-        self.questions = nn.Parameter(torch.randn(PLACES, width) * 0.5)
+        self.questions = nn.Linear(2 * width, PLACES * width)
+        nn.init.normal_(self.questions.bias, std=0.5)
         self.look = nn.MultiheadAttention(width, 4, batch_first=True)
 
     def forward(self, images):
-        cells = self.mix(self.body(images).flatten(2).transpose(1, 2) + self.where)
-        return self.look(self.questions.expand(len(images), -1, -1), cells, cells, need_weights=False)[0]
+        columns = self.mix(self.body(images).flatten(2).transpose(1, 2) + self.where)
+        whole = torch.cat([columns.mean(1), columns.amax(1)], 1)
+        return self.look(self.questions(whole).unflatten(1, (PLACES, -1)), columns, columns, need_weights=False)[0]
 
 
 class Language(nn.Module):
@@ -111,6 +123,30 @@ def losses(outputs, targets):
     return loss(outputs[0]) + sum(map(loss, outputs[1:])) / rounds
 
 
+def pretrained(args):
+    """The weights to start from, trained now or before: a function of the settings, whatever the run's seed and method."""
+    key = [VERSION, args.pretrain, args.pretrain_epochs, args.longest, args.width, args.rounds, lettering.VERSION]
+    kept = (args.data or assets.ROOT / "data") / f"reader-{hashlib.sha256(repr(key).encode()).hexdigest()[:12]}.pt"
+    if not kept.exists():
+        words = lettering.rendered("train", args.pretrain, args.longest, seed=1, data=args.data)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            model = Reader(args.width, args.rounds)
+            optimizer = torch.optim.AdamW(model.parameters(), 2e-3, weight_decay=0.01)
+            steps = args.pretrain_epochs * -(-len(words) // 64)
+            schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=steps, pct_start=0.1)
+            for _ in range(args.pretrain_epochs):
+                for images, targets in torch.utils.data.DataLoader(words, 64, shuffle=True):
+                    optimizer.zero_grad()
+                    losses(model(images), targets).mean().backward()
+                    nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+                    optimizer.step()
+                    schedule.step()
+        with assets.written(kept) as file:
+            torch.save(model.state_dict(), file)
+    return torch.load(kept, weights_only=True)
+
+
 @torch.no_grad()
 def sample_losses(model, dataset):
     """The loss of every sample alone."""
@@ -142,6 +178,8 @@ def main(argv=None):
         test_set = lettering.rendered("test", args.test_limit, args.longest, data=args.data)
     torch.manual_seed(args.seed)
     model = Reader(args.width, args.rounds)
+    if args.pretrain:
+        model.load_state_dict(pretrained(args))
     optimizer = torch.optim.AdamW(model.parameters(), args.learning_rate, weight_decay=0.01)
 
     handler = tamis.prune(train_set, args.policy, epochs=args.epochs, options=args.options, **args.score)  #>

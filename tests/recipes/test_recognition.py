@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from conftest import check_resumed, check_scored, command, lines
+from conftest import ROOT, check_resumed, check_scored, command, lines
 from PIL import Image
 from truth import BATCH, SIZE
 
-from recipes.kit import lettering
+from recipes.kit import assets, lettering
 from recipes.recognition import abinet
 
-TINY = ("limit=48", "test_limit=20", "epochs=4", "batch_size=16", "width=16", "rounds=1")
+TINY = ("pretrain=0", "limit=48", "test_limit=20", "epochs=4", "batch_size=16", "width=16", "rounds=1")
 
 
 def test_a_word_is_a_function_of_seed_and_index():
@@ -57,11 +57,31 @@ def test_the_reader_learns_the_words_it_is_trained_on(tmp_path):
     for k, picture in enumerate(words.pixels):
         Image.fromarray(picture[0].numpy()).save(tmp_path / "words" / f"{k}.png")
     (tmp_path / "words" / "test.txt").write_text("".join(f"{k}.png {text}\n" for k, text in enumerate(words.texts)))
-    settings = ("limit=24", "longest=4", f"test_words={tmp_path / 'words'}", "epochs=80", "batch_size=8", "width=32", "rounds=1")
-    abinet.main(command(tmp_path / "run", *settings))
+    settings = ("pretrain=0", "limit=24", f"test_words={tmp_path / 'words'}", "epochs=80", "batch_size=8", "width=32", "rounds=1")
+    abinet.main(command(tmp_path / "run", *settings, "learning_rate=0.002"))
     found = lines(tmp_path / "run")
     assert found[-1]["values"]["character_accuracy"] > 0.3
     assert sum(line["pruned"] for line in found) > 0.1 * 24 * 80
+
+
+def test_all_runs_start_from_the_same_reader(tmp_path, monkeypatch):
+    monkeypatch.setattr(assets, "ROOT", tmp_path)
+    (tmp_path / "data").mkdir()
+    rendered = lettering.rendered
+    monkeypatch.setattr(lettering, "rendered", lambda *a, data, **b: rendered(*a, data=ROOT / "data", **b))
+    settings = ("pretrain=32", "pretrain_epochs=2", "width=16", "rounds=1")
+    weights = []
+    for seed in (0, 1):
+        args = abinet.run.arguments("", abinet.PRESETS, [*command(tmp_path / str(seed), *settings), "--seed", str(seed)])
+        torch.manual_seed(seed)
+        before = torch.get_rng_state()
+        weights.append(abinet.pretrained(args))
+        assert torch.equal(torch.get_rng_state(), before), "training it must not change the run's random numbers"
+    (kept,) = (tmp_path / "data").iterdir()
+    kept.unlink()
+    weights.append(abinet.pretrained(args))
+    for found in weights[1:]:
+        assert all(torch.equal(found[name], value) for name, value in weights[0].items())
 
 
 def test_a_resumed_run_is_the_one_that_was_not_interrupted(tmp_path, interrupt):
@@ -76,7 +96,7 @@ def test_the_reader_scores_the_samples_it_was_trained_on(tmp_path, monkeypatch):
         return lettering.Words(shades.expand(-1, 1, 32, 96).contiguous(), ["word"] * SIZE)
 
     monkeypatch.setattr(lettering, "rendered", rendered)
-    settings = ("epochs=4", f"batch_size={BATCH}", "width=8", "rounds=1", "prune=0")
+    settings = ("pretrain=0", "epochs=4", f"batch_size={BATCH}", "width=8", "rounds=1", "prune=0")
 
     def indices(images):
         return ((images[:, 0, 0, 0] + 1) * 127.5 / 4).round().long().tolist()
