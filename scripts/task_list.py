@@ -91,7 +91,7 @@ TASKS = [
          "MJ+ST, accuracy on IIIT5K", rows(96.1, (96.1, 25.4), (96.2, 33.0)),
          pictures={"words.webp": "rendered words of the training part"}),
     Task("adamvs", "Multi-view stereo, Ada-MVS", "recipes.stereo.adamvs",
-         "240 tiles of rendered terrain (ETOPO5 under Blue Marble), other continents in the test part",
+         "160 tiles of rendered terrain (ETOPO5 under Blue Marble), other continents in the test part",
          "WHU-MVS, share below 3 intervals", rows(95.01, (95.17, 45.0), (95.04, 37.5)),
          pictures={"terrain.webp": "three views of each tile and, below them, the depth of the first"}),
     Task("fixmatch", "Semi-supervised images, FixMatch", f"{SEMISUPERVISED}.fixmatch",

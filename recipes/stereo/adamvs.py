@@ -18,7 +18,7 @@ from recipes.kit import grids, run, terrain
 
 PRESETS = {
     "quick": {
-        "limit": 240, "test_limit": 60, "size": 48, "views": 3, "epochs": 10, "prune": 0.3, "batch_size": 8,
+        "limit": 160, "test_limit": 80, "size": 32, "views": 3, "epochs": 10, "prune": 0.3, "batch_size": 8,
         "learning_rate": 4e-3, "width": 8, "planes": 24, "fine_planes": 8, "workers": 0,
     },
     "full": {
