@@ -28,8 +28,10 @@ IGNORED = -100  # target behind the end
 HELD_OUT = 5  # every fifth family of fonts, every fifth word
 PARTS = ("train", "test")
 VERSION = 2
-# By the names of their files: letters as codes, as cubes in a row, as rings; small letters that are all the same.
-ILLEGIBLE = {"bin01st", "binx01s", "graze", "nucleus", "qbicle1", "qbicle2", "qbicle3", "qbicle4", "tetri"}
+# By the names of their files: letters as codes, cubes, rings or smiles, in pieces, or all the same.
+ILLEGIBLE = {
+    "bin01st", "binx01s", "bitbttf", "graze", "hdmaker", "nucleus", "qbicle1", "qbicle2", "qbicle3", "qbicle4", "tetri"
+}
 
 
 @dataclass
