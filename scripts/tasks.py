@@ -33,7 +33,9 @@ def command(python, task, changes=()):
 def run(arguments):
     """From the root, one thread each, so that figures do not depend on the number of cores."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}:{ROOT / 'build' / 'python'}"}
-    subprocess.run(list(map(str, arguments)), check=True, cwd=ROOT, env=environment)
+    call = list(map(str, arguments))
+    if subprocess.run(call, cwd=ROOT, env=environment).returncode:
+        sys.exit(f"tasks.py: stopped at: {shlex.join(call)}")  # which has said why
 
 
 def num_finished(folder):

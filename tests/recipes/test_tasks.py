@@ -83,3 +83,8 @@ def test_every_task_is_a_recipe_whose_settings_it_knows(task, tmp_path):
     changes = [part for setting in task.settings for part in ("--set", setting)]
     args = run.arguments(module.__doc__, module.PRESETS, ["--out", str(tmp_path), *changes])
     assert args.prune == 0.3 and set(task.paper) <= set(task_list.METHODS)
+
+
+def test_a_command_that_fails_ends_the_tasks_with_its_name():
+    with pytest.raises(SystemExit, match="stopped at: .*python.* -c 'raise SystemExit.3.'"):
+        tasks.run([sys.executable, "-c", "raise SystemExit(3)"])
