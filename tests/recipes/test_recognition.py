@@ -51,17 +51,17 @@ def test_language_does_not_see_the_place_that_it_corrects():
 
 
 def test_the_reader_learns_the_words_it_is_trained_on(tmp_path):
-    """Of the characters 4 % are right by chance, and 10 % if all are taken for the most frequent one."""
+    """Half of the words at least; seed 0 reads all of them. Untrained it reads none."""
     words = lettering.rendered("train", 24, 4)
     (tmp_path / "words").mkdir()
     for k, picture in enumerate(words.pixels):
         Image.fromarray(picture[0].numpy()).save(tmp_path / "words" / f"{k}.png")
     (tmp_path / "words" / "test.txt").write_text("".join(f"{k}.png {text}\n" for k, text in enumerate(words.texts)))
-    settings = ("pretrain=0", "limit=24", f"test_words={tmp_path / 'words'}", "epochs=80", "batch_size=8", "width=32", "rounds=1")
+    settings = ("pretrain=0", "limit=24", f"test_words={tmp_path / 'words'}", "epochs=60", "batch_size=8", "width=32", "rounds=1")
     abinet.main(command(tmp_path / "run", *settings, "learning_rate=0.002"))
     found = lines(tmp_path / "run")
-    assert found[-1]["values"]["character_accuracy"] > 0.3
-    assert sum(line["pruned"] for line in found) > 0.1 * 24 * 80
+    assert found[-1]["values"]["word_accuracy"] > 0.5
+    assert sum(line["pruned"] for line in found) > 0.1 * 24 * 60
 
 
 def test_all_runs_start_from_the_same_reader(tmp_path, monkeypatch):
