@@ -40,7 +40,7 @@ def rows(full, infobatch, seta):
 
 
 IMAGENET = "ImageNet-1K, accuracy"
-SCENES = "400 composed scenes: real cut-outs (Tux Paint) on photographs (MATE), other cut-outs in the validation part"
+SCENES = "500 composed scenes: real cut-outs (Tux Paint) on photographs (MATE), other cut-outs in the validation part"
 NAMED = "640 composed scenes with 5 captions each, tested on scenes of seen (in), seen and new (near) or new classes (out)"
 NAMES_GIVEN = "names of the objects given"
 

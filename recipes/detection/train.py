@@ -16,7 +16,7 @@ from ultralytics.models.yolo.detect import DetectionTrainer  # after recipes.kit
 
 PRESETS = {
     "quick": {
-        "train": "", "val": "", "limit": 400, "val_limit": 150, "size": 128, "epochs": 10, "prune": 0.3, "batch_size": 16,
+        "train": "", "val": "", "limit": 500, "val_limit": 150, "size": 64, "epochs": 10, "prune": 0.3, "batch_size": 16,
         "learning_rate": 2e-3, "workers": 0,
     },
     "full": {

@@ -13,6 +13,7 @@ import textwrap
 
 import numpy as np
 import torch
+import yaml
 from PIL import Image, ImageDraw, ImageFont
 
 from . import augment, captions, emoji, grids, lettering, pictures, scenes, sounds, terrain
@@ -21,9 +22,9 @@ COLOURS = [(230, 60, 60), (60, 120, 230), (50, 170, 70), (240, 160, 20), (160, 8
 SIZE, COLUMNS, ROWS = 128, 6, 2
 
 
-def sheet(images: list[np.ndarray], path: pathlib.Path, columns: int = COLUMNS) -> None:
+def sheet(images: list[np.ndarray], path: pathlib.Path, columns: int = COLUMNS, scale: int = 1) -> None:
     grid = torch.stack([torch.from_numpy(image).permute(2, 0, 1).float() / 127.5 - 1 for image in images])
-    grids.save(grid, path, columns=columns, scale=1)
+    grids.save(grid, path, columns=columns, scale=scale)
 
 
 def marked(image: np.ndarray, boxes: list[tuple[int, tuple[float, ...]]], masks: list[tuple[int, np.ndarray]]) -> np.ndarray:
@@ -100,15 +101,17 @@ def draw_words_and_views(folder: pathlib.Path) -> None:
 def draw_detections(folder: pathlib.Path, run: pathlib.Path, threshold: float = 0.3) -> None:
     from . import coco, yolo
 
-    found = scenes.Scenes("val", COLUMNS * ROWS, SIZE)
+    size = yaml.safe_load((run / "args.yaml").read_text())["imgsz"]
+    found = scenes.Scenes("val", COLUMNS * ROWS, size)
     annotations = coco.read(scenes.write(found, run / "gallery"))
     model = yolo.YOLO(str(run / "weights" / "last.pt")).model
     images = [found[k].image for k in range(len(found))]
     boxes: list[list[tuple[int, tuple[float, ...]]]] = [[] for _ in images]
-    for one in yolo.detections(model, "yolov5n.yaml", annotations, SIZE, masks=False):
+    for one in yolo.detections(model, "yolov5n.yaml", annotations, size, masks=False):
         if one["score"] >= threshold:
             boxes[one["image_id"]].append((one["category_id"], tuple(one["bbox"])))
-    sheet([marked(image, marks, []) for image, marks in zip(images, boxes)], folder / "detections.webp")
+    shown = [marked(image, marks, []) for image, marks in zip(images, boxes)]
+    sheet(shown, folder / "detections.webp", scale=max(1, SIZE // size))
 
 
 def main() -> None:
