@@ -59,11 +59,12 @@ def study():
 
 
 def tasks():
-    table = render_tasks.short_table()
+    table, measured = render_tasks.short_table(), render_tasks.load()
     if table is None:
         return None
     return (
-        f"{table}\n\nSmall models and short runs, three seeds; all but `full` train on 70 % of what it trains on. Frechet "
+        f"{table}\n\n{len(measured)} of {len(render_tasks.task_list.TASKS)}. Small models and short runs, three seeds; all but "
+        "`full` train on 70 % of what it trains on, as far as they can. Frechet "
         "distances are on the features of a small classifier, not the FID. Made by `make tasks`; more in "
         "[docs/tasks.md](docs/tasks.md)."
     )

@@ -34,6 +34,11 @@ The paper's tasks as [recipes](../recipes/README.md), each with pruning and with
 """
 
 
+SCORED = [method for method in task_list.METHODS if method not in ("full", "fewer-epochs", "random-dynamic")]
+TALLY = """In how many of the {count} measured tasks the mean of a method is better, or worse, than those of both `fewer-epochs` and
+`random-dynamic`, and in how many the seeds support that against both. Scores that say nothing would be better than both in about a
+third of the tasks, and worse in another."""
+
 FIDELITY = """Spearman of each score with the loss of every training sample, computed by brute force after the last epoch of a run
 without pruning; one run each. Of diffusion models the loss is a mean over eight noises; of semi-supervised ones it is the
 consistency loss of the unlabelled samples, a mean over four changes."""
@@ -100,12 +105,28 @@ def verdict(result):
         parts.append(f"Better than full: {', '.join(gained)}.")
     if not parts:
         parts.append("No difference to full is supported by these seeds.")
-    scored = [method for method in rows if method not in ("full", "fewer-epochs", "random-dynamic")]
     best = max(better * rows[name]["mean"] for name in ("fewer-epochs", "random-dynamic"))
-    ahead = [method for method in scored if better * rows[method]["mean"] > best]
+    ahead = [method for method in SCORED if better * rows[method]["mean"] > best]
     said = f"{', '.join(ahead)} (means only)" if ahead else "none"
     parts.append(f"Above both equal-budget baselines: {said}.")
     return " ".join(parts)
+
+
+def tally(results):
+    """How often each method did better, and worse, than both that only train on fewer samples."""
+    counts = {method: [0] * 4 for method in SCORED}
+    for result in results.values():
+        better = 1 if headline(result)["direction"] == "higher" else -1
+        for row in result["summary"]["rows"]:
+            if row["method"] not in counts:
+                continue
+            gains = [versus["difference"] for versus in row["equal_budget"]]
+            for k, sign in ((0, better), (2, -better)):
+                counts[row["method"]][k] += all(sign * gain["mean"] > 0 for gain in gains)
+                counts[row["method"]][k + 1] += all(sign * gain["mean"] > 0 and gain["supported"] for gain in gains)
+    heads = ["method", "better than both", "by the seeds", "worse than both", "by the seeds"]
+    rows = [[method, *map(str, found)] for method, found in counts.items()]
+    return pages.table(heads, rows, numbers=True)
 
 
 def setting(result):
@@ -146,6 +167,8 @@ def page(results):
     lines += [overview(results), ""]
     if len(results) < len(task_list.TASKS):
         lines += ["*Not measured yet*: the recipe runs and is tested, but its methods have not been compared over three seeds.", ""]
+    if results:
+        lines += ["## Is a score worth it?", "", TALLY.format(count=len(results)), "", tally(results), ""]
     for task in task_list.TASKS:
         result = results.get(task.key)
         shown = pictures(task)
