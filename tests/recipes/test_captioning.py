@@ -120,3 +120,12 @@ def test_own_captions_are_trained_on_and_bad_ones_refused(tmp_path):
 def test_unknown_tasks_and_data_are_refused(setting, problem, tmp_path):
     with pytest.raises(SystemExit, match=problem):
         train.main(command(tmp_path, setting))
+
+
+@pytest.mark.parametrize(("java", "expected"), [("/usr/bin/java", True), (None, False)])
+def test_meteor_is_a_metric_where_java_is_there(java, expected, monkeypatch):
+    monkeypatch.setattr("recipes.kit.caption_scores.shutil.which", lambda name: java)
+    for meteor in (0, 1):
+        args = train.run.arguments("", train.PRESETS, command("unused", f"meteor={meteor}"))
+        names = [metric["name"] for metric in train.metrics(args, {"in": None})]
+        assert ("METEOR" in names) == (expected and meteor == 1)

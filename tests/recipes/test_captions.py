@@ -170,3 +170,12 @@ def test_scores_are_those_of_perfect_partly_right_and_foreign_captions():
     assert foreign["CIDEr"] < partly["CIDEr"] < perfect["CIDEr"] and partly["BLEU-4"] < 0.9
     with pytest.raises(ValueError, match="needs two captions at least, each with references, got 1 captions and 2 lists"):
         caption_scores.measure(["a"], references)
+
+
+@pytest.mark.skipif(not caption_scores.has_meteor(), reason="METEOR is a Java program")
+def test_meteor_knows_words_also_in_another_form():
+    """One call, for Java takes seconds to read its tables: a word in another form costs little, other words all."""
+    references = [["two dogs run over the green grass"], ["a cat sleeps on a mat"]]
+    found = caption_scores.measure(["two dogs running over the green grass", "nothing like it"], references, meteor=True)
+    assert 0.4 < found["METEOR"] < 0.6
+    assert "METEOR" not in caption_scores.measure(["a", "b"], references)
