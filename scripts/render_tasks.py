@@ -35,9 +35,9 @@ The paper's tasks as [recipes](../recipes/README.md), each with pruning and with
 
 
 SCORED = [method for method in task_list.METHODS if method not in ("full", "fewer-epochs", "random-dynamic")]
-TALLY = """In how many of the {count} measured tasks the mean of a method is better, or worse, than those of both `fewer-epochs` and
-`random-dynamic`, and in how many the seeds support that against both. Scores that say nothing would be better than both in about a
-third of the tasks, and worse in another."""
+TALLY = """{count} tasks are measured. In how many the mean of a method is better, or worse, than those of both `fewer-epochs` and
+`random-dynamic`, and in how many the seeds support that against both; *tasks* counts those in which it left out as much as they did.
+Scores that say nothing would be better than both in about a third of the tasks, and worse in another."""
 
 FIDELITY = """Spearman of each score with the loss of every training sample, computed by brute force after the last epoch of a run
 without pruning; one run each. Of diffusion models the loss is a mean over eight noises; of semi-supervised ones it is the
@@ -113,18 +113,19 @@ def verdict(result):
 
 
 def tally(results):
-    """How often each method did better, and worse, than both that only train on fewer samples."""
-    counts = {method: [0] * 4 for method in SCORED}
+    """How often each method did better, and worse, than both that only train on fewer samples; where it left out as much."""
+    counts = {method: [0] * 5 for method in SCORED}
     for result in results.values():
         better = 1 if headline(result)["direction"] == "higher" else -1
         for row in result["summary"]["rows"]:
-            if row["method"] not in counts:
+            gains = [versus["difference"] for versus in row.get("equal_budget", [])]
+            if row["method"] not in counts or not gains:
                 continue
-            gains = [versus["difference"] for versus in row["equal_budget"]]
-            for k, sign in ((0, better), (2, -better)):
+            counts[row["method"]][0] += 1
+            for k, sign in ((1, better), (3, -better)):
                 counts[row["method"]][k] += all(sign * gain["mean"] > 0 for gain in gains)
                 counts[row["method"]][k + 1] += all(sign * gain["mean"] > 0 and gain["supported"] for gain in gains)
-    heads = ["method", "better than both", "by the seeds", "worse than both", "by the seeds"]
+    heads = ["method", "tasks", "better than both", "by the seeds", "worse than both", "by the seeds"]
     rows = [[method, *map(str, found)] for method, found in counts.items()]
     return pages.table(heads, rows, numbers=True)
 

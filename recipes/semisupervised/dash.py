@@ -16,7 +16,7 @@ from recipes.semisupervised import loop
 
 PRESETS = {
     "quick": {
-        "dataset": "syllables", "labels_per_class": 10, "epochs": 12, "passes": 4, "prune": 0.3, "batch_size": 48,
+        "dataset": "syllables", "labels_per_class": 10, "epochs": 10, "passes": 4, "prune": 0.3, "batch_size": 48,
         "labelled_batch_size": 36, "width": 16, "factor": 1.0001, "decay": 1.27, "unlabelled_weight": 1.0,
         "learning_rate": 4e-3, "weight_decay": 0.02, "workers": 0,
     },
