@@ -1,5 +1,6 @@
 """The page of the tasks says what the results say, also against pruning, and nothing of too few seeds."""
 
+import importlib
 import json
 import sys
 
@@ -107,6 +108,13 @@ def test_the_tally_counts_tasks_in_which_a_method_is_better_or_worse_than_both_b
     assert "| ogs-infobatch | 1 | 1 | 0 | 0 | 0 |" in render_tasks.tally(twice)
     lower = [{**headline, "direction": "lower"} for headline in result()["metrics"]]
     assert "| bls-seta | 1 | 1 | 0 | 0 | 0 |" in render_tasks.tally({"vit": result(metrics=lower)})
+
+
+@pytest.mark.parametrize("task", task_list.TASKS, ids=lambda task: task.key)
+def test_fewer_epochs_are_the_budget_of_a_quick_run_exactly(task):
+    settings = importlib.import_module(task.module).PRESETS["quick"]
+    fewer = (1 - settings["prune"]) * settings["epochs"]
+    assert fewer == pytest.approx(round(fewer))
 
 
 def test_a_command_that_fails_ends_the_tasks_with_its_name():
