@@ -31,6 +31,8 @@ HARNESSES :=
 SANITIZERS := asan-ubsan-torch tsan
 # `make tasks`: which tasks (all).
 TASKS :=
+# `make soak`: how often all tests run, and more for ctest, e.g. SOAK="20 -LE install"
+SOAK := 20
 # `make chaos`: how often a training is killed.
 ROUNDS := 300
 # `make check` runs clang-tidy on the files that changed since this commit.
@@ -43,7 +45,7 @@ configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(SETTINGS) $
   else cmake --preset $(1) $(SETTINGS) $(2); fi
 
 .PHONY: help setup build run test test-frameworks frameworks-matrix test-recipes recipes-ready tasks check test-sanitizers test-torch \
-  test-installs test-arm sdist fuzz chaos \
+  test-installs test-arm sdist fuzz soak chaos \
   data study study-worth bench bench-compare format clean
 
 help:
@@ -64,6 +66,7 @@ help:
 	@echo "make test-arm   the core's kernels and recorded plans on 64-bit ARM, under qemu"
 	@echo "make sdist   the source distribution of a release, into dist/"
 	@echo "make fuzz    feed damaged and hostile files to every reader (SECONDS=60 for each harness)"
+	@echo "make soak    every test 20 times while all cores are busy (hours, resumable; SOAK=20)"
 	@echo "make chaos   kill trainings at random moments, resume, compare bit for bit (ROUNDS=300)"
 	@echo "make test-sanitizers, make format, make clean"
 	@echo "PYTHON=interpreter: what .venv is made with; if it has torch, that torch is used"
@@ -169,6 +172,11 @@ fuzz:
 	@scripts/venv.sh
 	@cmake --preset fuzz >/dev/null && cmake --build --preset fuzz
 	@scripts/fuzz.sh build/fuzz $(SECONDS) $(HARNESSES)
+
+# After `make test`, which builds them.
+soak:
+	@[ -e $(BUILD)/tests/core ] || { echo "soak: there are no tests in $(BUILD); run make test first" >&2; exit 2; }
+	scripts/soak.sh $(BUILD) $(SOAK)
 
 chaos: build
 	$(VENV_PYTHON) scripts/chaos.py $(BUILD)/bin/tamis --rounds $(ROUNDS)

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Runs every test of a build again and again while all cores are kept busy by something else: a test that fails once is a defect.
+# Usage: scripts/soak.sh BUILD ROUNDS [argument of ctest ...]
+# Rounds that passed are kept in BUILD/soak, by commit: stopped and started again, it goes on, unless the tree has changed. Stops at
+# the first round that fails.
+set -euo pipefail
+build=$1 rounds=$2
+shift 2
+kept=$build/soak/$(git rev-parse --short=12 HEAD)
+if [ -n "$(git status --porcelain)" ]; then
+  kept=$build/soak/changed
+  rm -rf "$kept"
+fi
+mkdir -p "$kept"
+
+busy=()
+trap 'kill "${busy[@]}" 2>/dev/null || true' EXIT
+for _ in $(seq "$(nproc)"); do
+  while :; do :; done &
+  busy+=($!)
+done
+
+for round in $(seq "$rounds"); do
+  log=$kept/round-$round.log
+  if [ ! -e "$log" ]; then
+    start=$SECONDS
+    if ! ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)" "$@" >"$log.part" 2>&1; then
+      mv "$log.part" "$kept/failed.log"
+      sed -n '/The following tests FAILED/,$p' "$kept/failed.log" >&2
+      echo "round $round of $rounds failed: $kept/failed.log" >&2
+      exit 1
+    fi
+    echo "$((SECONDS - start)) seconds under load" >>"$log.part"
+    mv "$log.part" "$log"
+  fi
+  printf 'round %d of %d: %s, %s\n' "$round" "$rounds" "$(grep 'tests passed' "$log")" "$(tail -n 1 "$log")"
+done
