@@ -36,8 +36,8 @@ The paper's tasks as [recipes](../recipes/README.md), each with pruning and with
 
 SCORED = [method for method in task_list.METHODS if method not in ("full", "fewer-epochs", "random-dynamic")]
 TALLY = """{count} tasks are measured. In how many the mean of a method is better, or worse, than those of both `fewer-epochs` and
-`random-dynamic`, and in how many the seeds support that against both; *tasks* counts those in which it left out as much as they did.
-Scores that say nothing would be better than both in about a third of the tasks, and worse in another."""
+`random-dynamic`, and in how many the seeds support that against both; *tasks* counts those in which it left out as much as they
+did. Scores that say nothing would be better than both in about a third of the tasks, and worse in another."""
 
 FIDELITY = """Spearman of each score with the loss of every training sample, computed by brute force after the last epoch of a run
 without pruning; one run each. Of diffusion models the loss is a mean over eight noises; of semi-supervised ones it is the

@@ -47,9 +47,8 @@ def test_a_file_is_whole_or_not_there_though_two_runs_make_it_at_once(tmp_path):
     path = tmp_path / "made.bin"
     both = "import pathlib, sys, time\nfrom recipes.kit import assets\nwith assets.written(pathlib.Path(sys.argv[1])) as file:\n"
     both += "    file.write(b'half')\n    file.flush()\n    print(flush=True)\n    sys.stdin.read()\n    file.write(b' and half')\n"
-    runs = [
-        subprocess.Popen([sys.executable, "-c", both, path], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)
-    ]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    runs = [subprocess.Popen([sys.executable, "-c", both, path], cwd=ROOT, **pipes) for _ in range(2)]
     for run in runs:
         run.stdout.readline()
     assert not path.exists()

@@ -100,7 +100,8 @@ def test_the_tally_counts_tasks_in_which_a_method_is_better_or_worse_than_both_b
     assert [line.split("|")[1:7] for line in render_tasks.tally(twice).splitlines()[2:]] == [
         [f" {text} " for text in (method, *map(str, counts))]
         for method, *counts in (
-            ("bls-infobatch", 2, 0, 0, 0, 0), ("bls-seta", 2, 0, 0, 2, 0), ("ogs-infobatch", 2, 2, 0, 0, 0), ("ogs-seta", 2, 0, 0, 0, 0)
+            ("bls-infobatch", 2, 0, 0, 0, 0), ("bls-seta", 2, 0, 0, 2, 0),
+            ("ogs-infobatch", 2, 2, 0, 0, 0), ("ogs-seta", 2, 0, 0, 0, 0),
         )
     ]
     for one in twice["vit"]["summary"]["rows"]:
