@@ -3,11 +3,14 @@
     python -m recipes.kit.gallery docs/tasks                                          # the data
     python -m recipes.kit.gallery docs/tasks --detector runs/tasks/detection/full-seed0    # and what a detector finds
     python -m recipes.kit.gallery docs/tasks --samples vae=runs/tasks/vae/full-seed0       # and what a generator draws
+    python -m recipes.kit.gallery docs/tasks --writer runs/tasks/captioning/full-seed0     # and what a captioner writes
+    python -m recipes.kit.gallery docs/tasks --stereo runs/tasks/adamvs/full-seed0         # and the depths that it finds
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import pathlib
 import textwrap
 
@@ -114,16 +117,36 @@ def draw_detections(folder: pathlib.Path, run: pathlib.Path, threshold: float = 
     sheet(shown, folder / "detections.webp", scale=max(1, SIZE // size))
 
 
+def draw_written(folder: pathlib.Path, run: pathlib.Path) -> None:
+    """Test scenes as the captioner of a quick run saw them, with what it wrote."""
+    written = json.loads((run / "captions.json").read_text())
+    shown = []
+    for domain in ("in", "near", "out"):
+        part = captions.CaptionedScenes(domain, COLUMNS, SIZE // 2).load()
+        for k, row in enumerate(written[domain][:COLUMNS]):
+            if part.captions[k] != row["references"]:
+                raise SystemExit(f"{run / 'captions.json'}: must be of a quick run of the task image, got {row['references'][0]!r}")
+            image = part.pixels[k, 0].permute(1, 2, 0).numpy().repeat(2, 0).repeat(2, 1)
+            shown.append(with_text(image, row["written"], 5))
+    sheet(shown, folder / "written.webp")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--detector", metavar="RUN", type=pathlib.Path, help="folder of a detector's run")
+    parser.add_argument("--writer", metavar="RUN", type=pathlib.Path, help="folder of a captioner's run")
+    parser.add_argument("--stereo", metavar="RUN", type=pathlib.Path, help="folder of a stereo run")
     parser.add_argument("--samples", metavar="NAME=RUN", action="append", default=[], help="folder of a generator's run")
     args = parser.parse_args()
     for draw in (draw_pictures, draw_captions, draw_words_and_views):
         draw(args.folder)
     if args.detector:
         draw_detections(args.folder, args.detector)
+    if args.writer:
+        draw_written(args.folder, args.writer)
+    if args.stereo:
+        Image.open(args.stereo / "depths.png").save(args.folder / "depths.webp", lossless=True)
     for choice in args.samples:
         name, _, run = choice.partition("=")
         picture = Image.open(pathlib.Path(run) / "samples.png")
