@@ -64,7 +64,7 @@ def tasks():
         return None
     return (
         f"{table}\n\n{len(measured)} of {len(render_tasks.task_list.TASKS)}. Small models and short runs, three seeds; all but "
-        "`full` train on 70 % of what it trains on, as far as they can. Frechet "
+        f"`full` train on 70 % of what it trains on, as far as they can. {render_tasks.finding(measured)} Frechet "
         "distances are on the features of a small classifier, not the FID. Made by `make tasks`; more in "
         "[docs/tasks.md](docs/tasks.md)."
     )

@@ -112,8 +112,8 @@ def verdict(result):
     return " ".join(parts)
 
 
-def tally(results):
-    """How often each method did better, and worse, than both that only train on fewer samples; where it left out as much."""
+def count(results):
+    """{method: in how many tasks it left out as much as both baselines; was better, and by the seeds; worse, and by the seeds}."""
     counts = {method: [0] * 5 for method in SCORED}
     for result in results.values():
         better = 1 if headline(result)["direction"] == "higher" else -1
@@ -125,8 +125,12 @@ def tally(results):
             for k, sign in ((1, better), (3, -better)):
                 counts[row["method"]][k] += all(sign * gain["mean"] > 0 for gain in gains)
                 counts[row["method"]][k + 1] += all(sign * gain["mean"] > 0 and gain["supported"] for gain in gains)
+    return counts
+
+
+def tally(results):
     heads = ["method", "tasks", "better than both", "by the seeds", "worse than both", "by the seeds"]
-    rows = [[method, *map(str, found)] for method, found in counts.items()]
+    rows = [[method, *map(str, found)] for method, found in count(results).items()]
     return pages.table(heads, rows, numbers=True)
 
 
@@ -182,6 +186,14 @@ def page(results):
         lines += ["## Fidelity of the scores", ""]
         lines += [FIDELITY, "", fidelity(results), ""]
     return "\n".join(lines)
+
+
+def finding(results):
+    """The sentence on them for the README."""
+    better = [method for method, found in count(results).items() if found[2]]
+    if not better:
+        return "No method is shown by the seeds to beat both baselines on any of them."
+    return f"Shown by the seeds to beat both baselines on some of them: {', '.join(better)}."
 
 
 def short_table(results=None):

@@ -107,6 +107,10 @@ def test_the_tally_counts_tasks_in_which_a_method_is_better_or_worse_than_both_b
     for one in twice["vit"]["summary"]["rows"]:
         one.pop("equal_budget")  # as where a method left out more or less than they did
     assert "| ogs-infobatch | 1 | 1 | 0 | 0 | 0 |" in render_tasks.tally(twice)
+    assert "No method is shown" in render_tasks.finding(twice)
+    for versus in twice["resnet18"]["summary"]["rows"][5]["equal_budget"]:
+        versus["difference"]["supported"] = True
+    assert render_tasks.finding(twice).endswith("some of them: ogs-infobatch.")
     lower = [{**headline, "direction": "lower"} for headline in result()["metrics"]]
     assert "| bls-seta | 1 | 1 | 0 | 0 | 0 |" in render_tasks.tally({"vit": result(metrics=lower)})
 
