@@ -19,7 +19,7 @@ from recipes.kit import pictures
 
 # Digits, epochs, learning rate: what each needs to learn something within seconds.
 ENOUGH = {
-    "resnet18": (300, 4, 0.001), "resnet50": (250, 4, 0.001), "efficientnet": (300, 4, 0.003), "vit": (600, 5, 0.001),
+    "resnet18": (600, 5, 0.003), "resnet50": (600, 5, 0.003), "efficientnet": (300, 4, 0.003), "vit": (600, 5, 0.001),
     "swin": (800, 6, 0.001), "vim": (250, 4, 0.003), "yolov5n-cls": (400, 4, 0.001),
 }
 
