@@ -14,7 +14,7 @@ from torch import Tensor, nn
 class Scan(torch.autograd.Function):
     """h_t = decay_t * h_{t-1} + inputs_t along dimension 1, with h_{-1} = 0.
 
-    In place and step by step, and its gradient the same way backwards: a tenth of the time of log2(length) passes over everything.
+    In place and step by step, and its gradient the same way backwards: faster on a CPU than log2(length) passes over everything.
     """
 
     @staticmethod

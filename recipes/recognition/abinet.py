@@ -126,6 +126,7 @@ def losses(outputs, targets):
 def pretrained(args):
     """The weights to start from, trained now or before: a function of the settings, whatever the run's seed and method."""
     key = [VERSION, args.pretrain, args.pretrain_epochs, args.longest, args.width, args.rounds, lettering.VERSION]
+    key += [assets.ASSETS[name].digest for name in ("fonts", "words")]
     kept = (args.data or assets.ROOT / "data") / f"reader-{hashlib.sha256(repr(key).encode()).hexdigest()[:12]}.pt"
     if not kept.exists():
         words = lettering.rendered("train", args.pretrain, args.longest, seed=1, data=args.data)

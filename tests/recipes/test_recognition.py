@@ -51,7 +51,7 @@ def test_language_does_not_see_the_place_that_it_corrects():
 
 
 def test_the_reader_learns_the_words_it_is_trained_on(tmp_path):
-    """Half of the words at least; seed 0 reads all of them. Untrained it reads none."""
+    """Half of the words at least; seed 0 reads nine of ten. Untrained it reads none."""
     words = lettering.rendered("train", 24, 4)
     (tmp_path / "words").mkdir()
     for k, picture in enumerate(words.pixels):
