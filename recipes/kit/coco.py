@@ -36,7 +36,7 @@ class Annotation:
 
     @property
     def mask(self) -> np.ndarray | None:
-        return None if self.segmentation is None else _decode(self.segmentation, self.size)
+        return None if self.segmentation is None else decode_mask(self.segmentation, self.size)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,8 @@ class Annotations:
     pictures: list[Picture]
 
 
-def _decode(segmentation: Any, size: tuple[int, int]) -> np.ndarray:
+def decode_mask(segmentation: Any, size: tuple[int, int]) -> np.ndarray:
+    """[H, W] of bool, from polygons or run lengths."""
     if isinstance(segmentation, list):
         merged = rle.merge(rle.frPyObjects(segmentation, *size))
     elif isinstance(segmentation["counts"], list):
@@ -193,7 +194,7 @@ class Reader:
             _, counts = self.get(line, segmentation, "size", "counts")
             if segmentation["size"] != size or (isinstance(counts, list) and sum(counts) != size[0] * size[1]):
                 self.refuse(line, f"segmentation must be run lengths for {size[0]} x {size[1]} pixels, got {segmentation['size']}")
-        if not _decode(segmentation, (picture.height, picture.width)).any():
+        if not decode_mask(segmentation, (picture.height, picture.width)).any():
             self.refuse(line, "segmentation must have a pixel at least, got an empty mask")
         return segmentation
 

@@ -2,6 +2,7 @@
 
     python -m recipes.kit.gallery docs/tasks                                          # the data
     python -m recipes.kit.gallery docs/tasks --detector runs/tasks/detection/full-seed0    # and what a detector finds
+    python -m recipes.kit.gallery docs/tasks --segmenter runs/tasks/segmentation/full-seed0    # and with its masks
     python -m recipes.kit.gallery docs/tasks --samples vae=runs/tasks/vae/full-seed0       # and what a generator draws
     python -m recipes.kit.gallery docs/tasks --writer runs/tasks/captioning/full-seed0     # and what a captioner writes
     python -m recipes.kit.gallery docs/tasks --stereo runs/tasks/adamvs/full-seed0         # and the depths that it finds
@@ -101,20 +102,24 @@ def draw_words_and_views(folder: pathlib.Path) -> None:
     grids.save((shown / 2).clamp(-1, 1).flip(2), folder / "syllables.webp", columns=17, scale=1)
 
 
-def draw_detections(folder: pathlib.Path, run: pathlib.Path, threshold: float = 0.3) -> None:
+def draw_found(path: pathlib.Path, run: pathlib.Path, threshold: float = 0.3) -> None:
+    """What the model of a detector's or a segmenter's run finds in the first scenes of the validation part."""
     from . import coco, yolo
 
-    size = yaml.safe_load((run / "args.yaml").read_text())["imgsz"]
+    settings = yaml.safe_load((run / "args.yaml").read_text())
+    size, masks = settings["imgsz"], settings["task"] == "segment"
+    config = str(run / "yolov5n-seg.yaml") if masks else "yolov5n.yaml"
     found = scenes.Scenes("val", COLUMNS * ROWS, size)
     annotations = coco.read(scenes.write(found, run / "gallery"))
     model = yolo.YOLO(str(run / "weights" / "last.pt")).model
-    images = [found[k].image for k in range(len(found))]
-    boxes: list[list[tuple[int, tuple[float, ...]]]] = [[] for _ in images]
-    for one in yolo.detections(model, "yolov5n.yaml", annotations, size, masks=False):
+    boxes, tints = [[[] for _ in range(len(found))] for _ in range(2)]
+    for one in yolo.detections(model, config, annotations, size, masks):
         if one["score"] >= threshold:
             boxes[one["image_id"]].append((one["category_id"], tuple(one["bbox"])))
-    shown = [marked(image, marks, []) for image, marks in zip(images, boxes)]
-    sheet(shown, folder / "detections.webp", scale=max(1, SIZE // size))
+            if masks:
+                tints[one["image_id"]].append((one["category_id"], coco.decode_mask(one["segmentation"], (size, size))))
+    shown = [marked(found[k].image, boxes[k], tints[k]) for k in range(len(found))]
+    sheet(shown, path, scale=max(1, SIZE // size))
 
 
 def draw_written(folder: pathlib.Path, run: pathlib.Path) -> None:
@@ -131,18 +136,21 @@ def draw_written(folder: pathlib.Path, run: pathlib.Path) -> None:
     sheet(shown, folder / "written.webp")
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--detector", metavar="RUN", type=pathlib.Path, help="folder of a detector's run")
+    parser.add_argument("--segmenter", metavar="RUN", type=pathlib.Path, help="folder of a segmenter's run")
     parser.add_argument("--writer", metavar="RUN", type=pathlib.Path, help="folder of a captioner's run")
     parser.add_argument("--stereo", metavar="RUN", type=pathlib.Path, help="folder of a stereo run")
     parser.add_argument("--samples", metavar="NAME=RUN", action="append", default=[], help="folder of a generator's run")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     for draw in (draw_pictures, draw_captions, draw_words_and_views):
         draw(args.folder)
     if args.detector:
-        draw_detections(args.folder, args.detector)
+        draw_found(args.folder / "detections.webp", args.detector)
+    if args.segmenter:
+        draw_found(args.folder / "segments.webp", args.segmenter)
     if args.writer:
         draw_written(args.folder, args.writer)
     if args.stereo:
