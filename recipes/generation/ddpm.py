@@ -19,7 +19,7 @@ from recipes.kit import frechet, grids, pictures, run
 
 PRESETS = {
     "quick": {
-        "limit": 2000, "epochs": 10, "prune": 0.3, "batch_size": 64, "learning_rate": 1e-3, "width": 32, "patch": 2,
+        "limit": 1000, "epochs": 10, "prune": 0.3, "batch_size": 16, "learning_rate": 3e-3, "width": 16, "patch": 2,
         "guidance": 0.0, "time_step": -1, "sampling_steps": 15, "samples": 300, "workers": 0,
     },
     "full": {

@@ -38,24 +38,26 @@ def squares(tmp_path_factory):
     path = folder / "annotations.json"
     categories = [{"id": 1, "name": "square"}]
     path.write_text(json.dumps({"images": images, "categories": categories, "annotations": annotations}))
-    return (f"train={path}", f"val={path}", "size=64", "batch_size=8", "learning_rate=0.01")
+    return (f"train={path}", f"val={path}", "size=64", "batch_size=4", "learning_rate=0.005")
 
 
 def test_a_detector_learns_on_pruned_pictures(squares, tmp_path):
-    """16 epochs on 32 pictures: mAP.5 of 0.05 at least, where an untrained model has less than 0.01."""
-    detection.main(command(tmp_path / "trained", *squares, "epochs=16"))
+    """12 epochs on 32 pictures: mAP.5 of 0.5 at least (1 with this seed), where an untrained model has less than 0.01."""
+    detection.main(command(tmp_path / "trained", *squares, "epochs=12"))
     detection.main(command(tmp_path / "untrained", *squares, "epochs=1", "learning_rate=0", method="full"))
     trained, untrained = (lines(tmp_path / name) for name in ("trained", "untrained"))
-    assert trained[-1]["values"]["mAP.5"] > 0.05 > 0.01 > untrained[-1]["values"]["mAP.5"]
-    assert sum(line["pruned"] for line in trained) > 0.2 * 16 * 32
+    assert trained[-1]["values"]["mAP.5"] > 0.5 > 0.01 > untrained[-1]["values"]["mAP.5"]
+    assert sum(line["pruned"] for line in trained) > 0.2 * 12 * 32
 
 
 def test_a_segmenter_learns_on_pruned_pictures(squares, tmp_path):
-    """The loss falls to less than half in 10 epochs on 32 pictures, and masks and boxes are measured."""
-    segmentation.main(command(tmp_path, *squares, "epochs=10"))
-    found = lines(tmp_path)
-    assert 2 * found[-1]["values"]["loss"] < found[0]["values"]["loss"]
-    assert all(0 <= found[-1]["values"][f"{kind}_mAP.5"] <= 1 for kind in ("mask", "box"))
+    """12 epochs on 32 pictures: mAP.5 of masks and boxes 0.5 at least (1 with this seed), untrained less than 0.01."""
+    segmentation.main(command(tmp_path / "trained", *squares, "epochs=12"))
+    segmentation.main(command(tmp_path / "untrained", *squares, "epochs=1", "learning_rate=0", method="full"))
+    trained, untrained = (lines(tmp_path / name) for name in ("trained", "untrained"))
+    for metric in ("mask_mAP.5", "box_mAP.5"):
+        assert trained[-1]["values"][metric] > 0.5 > 0.01 > untrained[-1]["values"][metric]
+    assert sum(line["pruned"] for line in trained) > 0.2 * 12 * 32
 
 
 def test_watched_heads_prune_and_record(squares, tmp_path):
