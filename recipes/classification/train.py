@@ -76,7 +76,8 @@ def main(argv=None):
     optimizer = torch.optim.AdamW(model.parameters(), args.learning_rate, weight_decay=args.weight_decay)
 
     handler = tamis.prune(train_set, args.policy, epochs=args.epochs, options=args.options, **args.score)  #>
-    loader = handler.loader(args.batch_size, num_workers=args.workers)  #> instead of DataLoader(train_set, shuffle=True)
+    lone = args.model == "yolov5n-cls"  # normalises over the batch alone, and a pruned epoch may end in a batch of one
+    loader = handler.loader(args.batch_size, drop_last=lone, num_workers=args.workers)  #> instead of a shuffling DataLoader
     if args.watches:  #> methods ogs-...
         handler.watch(model)  #>
     schedule = tamis.lr_by_progress(  #> follows the samples; a count of steps would end too early

@@ -45,6 +45,14 @@ def test_a_classifier_learns_drawings_of_345_things(tmp_path):
     assert lines(tmp_path)[-1]["values"]["acc@5"] > 0.03
 
 
+@pytest.mark.parametrize("model", models.MODELS)
+def test_an_epoch_may_end_in_a_batch_of_one(model, tmp_path):
+    """Which batch normalisation refuses where a map has one pixel; pruning makes epochs of any length."""
+    settings = (f"model={model}", "limit=17", "test_limit=20", "epochs=2", "batch_size=8")
+    classification.main(command(tmp_path, *settings, method="full"))
+    assert len(lines(tmp_path)) == 2
+
+
 def test_the_scan_of_vim_is_the_sequential_one():
     torch.manual_seed(0)
     decay = torch.rand(2, 21, 3, 4, dtype=torch.double, requires_grad=True)
