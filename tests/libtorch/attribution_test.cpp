@@ -14,8 +14,7 @@
 
 #include "support/coded_data.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::attribution_test {
 
 using test::CodedDataset;
 using test::Log;
@@ -379,5 +378,4 @@ TEST_F(Loop, BatchesWithoutAnUpdateAreReported) {
   expect_all_right(7);
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::attribution_test

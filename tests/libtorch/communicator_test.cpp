@@ -13,8 +13,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::communicator_test {
 
 constexpr int kGroupSize = 3;
 
@@ -71,5 +70,4 @@ TEST(GivenGroup, IsNotNull) {
   EXPECT_THROW(make_communicator(c10::intrusive_ptr<c10d::Backend>()), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::communicator_test

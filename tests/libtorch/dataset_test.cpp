@@ -8,8 +8,7 @@
 
 #include "tamis/libtorch/handler.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::dataset_test {
 
 using torch::data::Example;
 using torch::data::TensorExample;
@@ -116,5 +115,4 @@ TEST_F(Wrap, TheHandlerMayGoBeforeTheLoader) {
   EXPECT_EQ(count, 12);
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::dataset_test

@@ -8,8 +8,7 @@
 
 #include "tamis/libtorch/process_group.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::launch_environment_test {
 
 // The variables of all launchers, unset but for some.
 class LaunchEnvironment : public testing::Test {
@@ -92,5 +91,4 @@ TEST_F(LaunchEnvironment, BadValuesAreNamed) {
   EXPECT_THAT(message(), testing::HasSubstr("MASTER_PORT must be a whole number up to 65535"));
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::launch_environment_test

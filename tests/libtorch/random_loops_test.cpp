@@ -17,8 +17,7 @@
 
 #include "support/coded_data.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::random_loops_test {
 
 using test::CodedDataset;
 using test::Log;
@@ -253,5 +252,4 @@ TEST(RandomLoops, NeverObserveALossForAnotherBatch) {
   EXPECT_GT(num_refused, 500U);
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::random_loops_test

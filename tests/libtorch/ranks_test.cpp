@@ -15,8 +15,7 @@
 #include "support/coded_data.h"
 #include "support/scratch_folder.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::ranks_test {
 
 using test::CodedDataset;
 using torch::data::DataLoaderOptions;
@@ -112,5 +111,4 @@ INSTANTIATE_TEST_SUITE_P(Ways, Ranks,
                                             ::testing::Values(Booking::by_delivery,
                                                               Booking::in_order)));
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::ranks_test

@@ -9,8 +9,7 @@
 #include "tamis/libtorch/handler.h"
 #include "tamis/recording.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::record_test {
 
 PrunerOptions options() {
   return {.num_samples = 10, .num_epochs = 3, .score = Spec{"batch-loss"}};
@@ -46,7 +45,7 @@ std::vector<Step> read(const std::filesystem::path& folder) {
 }
 
 TEST(HandlerRecord, HasThePerSampleLossesThatUpdateWasGiven) {
-  const test::ScratchFolder scratch;
+  const tamis::test::ScratchFolder scratch;
   Handler handler(options());
   handler.record(scratch / "r");
   train_epoch(handler, true);
@@ -60,7 +59,7 @@ TEST(HandlerRecord, HasThePerSampleLossesThatUpdateWasGiven) {
 }
 
 TEST(HandlerRecord, GoesOnAfterAResumeWithoutAStepTwice) {
-  const test::ScratchFolder scratch;
+  const tamis::test::ScratchFolder scratch;
   {
     Handler handler(options());
     handler.record(scratch / "r");
@@ -84,5 +83,4 @@ TEST(HandlerRecord, IsNullUnlessAskedFor) {
   EXPECT_EQ(handler.recorder(), nullptr);
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::record_test

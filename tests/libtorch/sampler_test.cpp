@@ -13,8 +13,7 @@
 #include "support/coded_data.h"
 #include "support/scratch_folder.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::sampler_test {
 
 using test::CodedDataset;
 using test::Log;
@@ -340,5 +339,4 @@ TEST(Sampler, RefusesAnArchiveOfAnotherRunAndKeepsItsState) {
               ThrowsMessage<std::runtime_error>(HasSubstr("no tamis state")));
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::sampler_test

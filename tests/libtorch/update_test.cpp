@@ -10,8 +10,7 @@
 
 #include "support/coded_data.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::update_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -185,5 +184,4 @@ TEST(UpdateOfSampleLosses, FeedsScoresThatNeedThem) {
       ThrowsMessage<std::invalid_argument>(HasSubstr("needs one loss per sample")));
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::update_test

@@ -14,8 +14,7 @@
 #include "tamis/libtorch/output_watch.h"
 #include "tamis/recording.h"
 
-namespace tamis::libtorch {
-namespace {
+namespace tamis::libtorch::watch_test {
 
 namespace F = torch::nn::functional;
 using ::testing::HasSubstr;
@@ -485,5 +484,4 @@ TEST(Watch, IsRecordedWithAnyScore) {
   EXPECT_EQ(norms, (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
-}  // namespace
-}  // namespace tamis::libtorch
+}  // namespace tamis::libtorch::watch_test

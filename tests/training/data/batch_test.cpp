@@ -10,8 +10,7 @@
 #include <numeric>
 #include <vector>
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::batch_test {
 
 // Random images of a size that is not square, so that rows and columns cannot be mixed up.
 Dataset random_data(std::int64_t count, std::int64_t channels) {
@@ -152,5 +151,4 @@ TEST(MakeBatch, RefusesAnIndexOutOfRangeAndANegativePadding) {
   EXPECT_THROW(make_batch(data, good, {.padding = -1}, 0), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::batch_test

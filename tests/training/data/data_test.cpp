@@ -12,8 +12,7 @@
 #include "training/data/known_data.h"
 #include "training/data/png_image.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::data_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -156,5 +155,4 @@ TEST(LoadData, ReadsAFolderPerClassAndMeasuresTheTrainingImages) {
   EXPECT_EQ(splits.test.labels[1].item<std::int64_t>(), 1);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::data_test

@@ -11,8 +11,7 @@
 
 #include "support/tiny_run.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::disturbance_test {
 
 std::vector<std::int64_t> class_sizes(const Dataset& data) {
   const torch::Tensor counts = torch::bincount(data.labels, {}, data.num_classes);
@@ -108,5 +107,4 @@ TEST(Disturbance, OfNothingSharesTheMemory) {
   EXPECT_EQ(same.train.labels.data_ptr(), data.train.labels.data_ptr());
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::disturbance_test

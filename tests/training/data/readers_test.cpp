@@ -15,8 +15,7 @@
 #include "training/data/image_folder.h"
 #include "training/data/png_image.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::readers_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -272,5 +271,4 @@ TEST_F(ImageFolder, RefusesAFolderWithoutClassesOrImages) {
   EXPECT_THROW(read_image_folder(folder_.path(), {"dog"}), std::runtime_error);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::readers_test

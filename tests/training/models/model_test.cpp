@@ -12,8 +12,7 @@
 
 #include "training/models/model_names.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::model_test {
 
 // The figures of the usual CIFAR ResNets: torchvision's with a 3 x 3 stem.
 TEST(Model, HasThePublishedNumberOfParameters) {
@@ -186,5 +185,4 @@ TEST(Model, RefusesUnknownNamesAndSizesOutOfRange) {
   EXPECT_THROW(make_model("resnet18", {.num_classes = 1}), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::model_test

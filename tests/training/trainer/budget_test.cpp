@@ -11,8 +11,7 @@
 #include "support/scratch_folder.h"
 #include "support/tiny_run.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::budget_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -76,5 +75,4 @@ TEST(EqualBudget, ItsRowsTrainOnTheSameNumberOfSamples) {
   }
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::budget_test

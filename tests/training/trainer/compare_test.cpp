@@ -11,8 +11,7 @@
 #include "support/scratch_folder.h"
 #include "support/tiny_run.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::compare_test {
 
 namespace fs = std::filesystem;
 using ::testing::ElementsAre;
@@ -99,5 +98,4 @@ TEST(Comparison, ContinuesWhereItWasInterrupted) {
             without_times(runs::read_json(scratch / "whole" / "summary.json")));
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::compare_test

@@ -3,8 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::forgetting_events_test {
 
 using ::testing::ElementsAre;
 
@@ -17,5 +16,4 @@ TEST(ForgettingEvents, CountFromRightToWrong) {
   EXPECT_THAT(events.scores(), ElementsAre(2.0F, 0.0F, 3.0F, 1.0F));
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::forgetting_events_test

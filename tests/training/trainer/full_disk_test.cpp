@@ -15,8 +15,7 @@
 #include "support/tiny_run.h"
 #include "tamis/recording.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::full_disk_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -118,5 +117,4 @@ TEST(FullDisk, LeavesTheCheckpointBefore) {
   EXPECT_EQ(test::run_quietly(trainer), Outcome::finished);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::full_disk_test

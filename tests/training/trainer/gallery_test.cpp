@@ -19,8 +19,7 @@
 #include "training/data/png_image.h"
 #include "training/trainer/gallery_maker.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::gallery_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -182,5 +181,4 @@ TEST(Gallery, SaysWhereASampleOfAPartOfTheDataComesFrom) {
   EXPECT_EQ(list_samples(smaller).place(0), "9");
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::gallery_test

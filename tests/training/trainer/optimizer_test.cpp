@@ -5,8 +5,7 @@
 
 #include <cmath>
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::optimizer_test {
 
 TEST(LearningRate, OneCycleRisesToThePeakAndFallsToNearlyNothing) {
   const TrainingConfig config{.learning_rate = 0.5, .warmup = 0.3};
@@ -80,5 +79,4 @@ TEST(Optimizer, AdamWMovesByTheLearningRateAndDecaysApart) {
   EXPECT_NEAR(after_steps(config, 1), 1.0 * (1.0 - 0.1 * 0.05) - 0.1, 1e-6);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::optimizer_test

@@ -8,8 +8,7 @@
 
 #include "tamis/method.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::presets_test {
 
 TEST(Presets, HaveTheAuthorsSettings) {
   for (const std::string name : {"quick", "paper-cifar10", "paper-cifar100"}) {
@@ -38,5 +37,4 @@ TEST(Presets, AreCompleteAndValid) {
   EXPECT_THROW(find_preset("slow"), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::presets_test

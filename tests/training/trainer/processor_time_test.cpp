@@ -7,8 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::processor_time_test {
 
 TEST(ProcessorTime, IsAShareOfWhatTheProcessWanted) {
   EXPECT_DOUBLE_EQ((ProcessorTime{.running = 3.0, .waiting = 1.0}).share().value(), 0.75);
@@ -43,5 +42,4 @@ TEST(ProcessorTime, FallsWhenThreadsHaveToShareAProcessor) {
   EXPECT_LT(*share, 0.6);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::processor_time_test

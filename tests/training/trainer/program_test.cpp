@@ -19,8 +19,7 @@
 #include "support/tiny_run.h"
 #include "training/data/png_image.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::program_test {
 
 namespace fs = std::filesystem;
 using ::testing::AllOf;
@@ -334,5 +333,4 @@ TEST(CompareProgram, InterruptedItContinuesAndEndsWithTheTable) {
   EXPECT_EQ(other.exit_code, 3) << other.output;
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::program_test

@@ -10,8 +10,7 @@
 
 #include "runs/summary.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::progress_line_test {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -136,5 +135,4 @@ TEST(ProgressLine, NeverWraps) {
   }
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::progress_line_test

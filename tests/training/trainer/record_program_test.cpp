@@ -8,8 +8,7 @@
 
 #include "support/program.h"
 
-namespace tamis::test {
-namespace {
+namespace tamis::test::record_program_test {
 
 using nlohmann::json;
 using ::testing::AllOf;
@@ -103,5 +102,4 @@ TEST(CompareProgram, SweepSaysWhatIsWrongWithTheCommandLine) {
   EXPECT_THAT(run_refused(1, {"sweep", "--resume", folder.at("x")}), HasSubstr("holds no sweep"));
 }
 
-}  // namespace
-}  // namespace tamis::test
+}  // namespace tamis::test::record_program_test

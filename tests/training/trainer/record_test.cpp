@@ -13,8 +13,7 @@
 #include "support/tiny_run.h"
 #include "tamis/recording.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::record_test {
 
 namespace fs = std::filesystem;
 
@@ -142,5 +141,4 @@ TEST(Record, GoesWithTheRunThatIsOverwritten) {
   EXPECT_FALSE(fs::exists(scratch / "run/record"));
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::record_test

@@ -14,8 +14,7 @@
 #include "support/scratch_folder.h"
 #include "tamis/registry.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::run_config_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -199,5 +198,4 @@ TEST(RunConfig, ChoosingAnOptimizerSetsWhatUsuallyGoesWithIt) {
   EXPECT_EQ(config, TrainingConfig{});
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::run_config_test

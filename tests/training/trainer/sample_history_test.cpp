@@ -9,8 +9,7 @@
 
 #include "support/scratch_folder.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::sample_history_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -106,5 +105,4 @@ TEST(ChosenEpochs, AreAllOfAShortRun) {
   for (std::uint64_t epoch = 0; epoch < 5; ++epoch) EXPECT_TRUE(is_chosen_epoch(epoch, 5, 10));
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::sample_history_test

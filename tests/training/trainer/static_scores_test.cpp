@@ -18,8 +18,7 @@
 #include "training/models/model_names.h"
 #include "training/trainer/sample_gradients.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::static_scores_test {
 
 // A model that is no longer at its initial weights.
 std::shared_ptr<Model> some_model(const std::string& name, const Dataset& data) {
@@ -200,5 +199,4 @@ TEST(StaticMethods, RefuseToBeRecorded) {
   EXPECT_THROW(test::start(config, scratch / "run"), std::invalid_argument);
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::static_scores_test

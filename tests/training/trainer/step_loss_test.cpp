@@ -8,8 +8,7 @@
 
 #include "tamis/selection.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::step_loss_test {
 
 // Six samples, of which the one at position 2 of the plan counts three times.
 EpochPlan weighted_plan() {
@@ -71,5 +70,4 @@ TEST(StepLoss, WithoutWeightsBothFormsAgree) {
   EXPECT_TRUE(torch::allclose(c.gradient(scalar.objective), c.gradient(single.objective)));
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::step_loss_test

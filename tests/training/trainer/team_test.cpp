@@ -16,8 +16,7 @@
 #include "support/scratch_folder.h"
 #include "tamis/pruner.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::team_test {
 
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
@@ -205,5 +204,4 @@ TEST(TeamProgram, RefusesAGallery) {
               HasSubstr("number of processes must be 1 for a run with a gallery, got 2"));
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::team_test

@@ -15,8 +15,7 @@
 #include "support/tiny_run.h"
 #include "training/trainer/checkpoint.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::trainer_resume_test {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
@@ -339,5 +338,4 @@ TEST(Resume, RefusesOtherData) {
       ThrowsMessage<std::runtime_error>(HasSubstr("begun with 120 training")));
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::trainer_resume_test

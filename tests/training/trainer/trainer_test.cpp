@@ -13,8 +13,7 @@
 #include "support/tiny_run.h"
 #include "tamis/registry.h"
 
-namespace tamis::training {
-namespace {
+namespace tamis::training::trainer_test {
 
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
@@ -259,5 +258,4 @@ TEST(RunData, LimitsTakeSamplesEvenly) {
   EXPECT_TRUE(torch::equal(data.train.labels[599], all.train.labels[59900]));
 }
 
-}  // namespace
-}  // namespace tamis::training
+}  // namespace tamis::training::trainer_test
