@@ -44,7 +44,9 @@ did. Scores that say nothing would be better than both in about a third of the t
 
 FIDELITY = """Spearman of each score with the loss of every training sample, computed by brute force after the last epoch of a run
 without pruning; one run each. Of diffusion models the loss is a mean over eight noises; of semi-supervised ones it is the
-consistency loss of the unlabelled samples, a mean over four changes."""
+consistency loss of the unlabelled samples, a mean over four changes. A detector's loss is divided by the targets' scores of the whole
+batch, so its pictures have no loss of their own. Brute force takes each alone, divided by its own targets' scores; the output
+gradient reads its share of the batch. The two order the pictures differently."""
 
 
 def load(results=RESULTS):

@@ -102,8 +102,11 @@ def draw_words_and_views(folder: pathlib.Path) -> None:
     grids.save((shown / 2).clamp(-1, 1).flip(2), folder / "syllables.webp", columns=17, scale=1)
 
 
-def draw_found(path: pathlib.Path, run: pathlib.Path, threshold: float = 0.3) -> None:
-    """What the model of a detector's or a segmenter's run finds in the first scenes of the validation part."""
+def draw_found(path: pathlib.Path, run: pathlib.Path) -> None:
+    """What the model of a detector's or a segmenter's run is surest of, as many things as there are in the picture.
+
+    The pictures are the first of the validation part.
+    """
     from . import coco, yolo
 
     settings = yaml.safe_load((run / "args.yaml").read_text())
@@ -112,13 +115,13 @@ def draw_found(path: pathlib.Path, run: pathlib.Path, threshold: float = 0.3) ->
     found = scenes.Scenes("val", COLUMNS * ROWS, size)
     annotations = coco.read(scenes.write(found, run / "gallery"))
     model = yolo.YOLO(str(run / "weights" / "last.pt")).model
-    boxes, tints = [[[] for _ in range(len(found))] for _ in range(2)]
-    for one in yolo.detections(model, config, annotations, size, masks):
-        if one["score"] >= threshold:
-            boxes[one["image_id"]].append((one["category_id"], tuple(one["bbox"])))
-            if masks:
-                tints[one["image_id"]].append((one["category_id"], coco.decode_mask(one["segmentation"], (size, size))))
-    shown = [marked(found[k].image, boxes[k], tints[k]) for k in range(len(found))]
+    things = sorted(yolo.detections(model, config, annotations, size, masks), key=lambda thing: -thing["score"])
+    shown = []
+    for k in range(len(found)):
+        surest = [thing for thing in things if thing["image_id"] == k][: len(found[k].instances)]
+        boxes = [(thing["category_id"], tuple(thing["bbox"])) for thing in surest]
+        tints = [(thing["category_id"], coco.decode_mask(thing["segmentation"], (size, size))) for thing in surest if masks]
+        shown.append(marked(found[k].image, boxes, tints))
     sheet(shown, path, scale=max(1, SIZE // size))
 
 
