@@ -90,12 +90,12 @@ def test_the_vae_draws_digits(tmp_path):
 
 
 def test_diffusion_learns_on_pruned_data(tmp_path):
-    """The error of the predicted noise falls from the untrained model's 1 below 0.7, the Frechet distance by a quarter."""
+    """The error of the predicted velocity falls by a tenth at least, the Frechet distance by a quarter: 27 and 48 % here."""
     small = ("limit=300", "samples=60", "batch_size=16", "width=16", "sampling_steps=8", "guidance=2")
     ddpm.main(command(tmp_path / "trained", *small, "epochs=5", "learning_rate=0.003"))
     ddpm.main(command(tmp_path / "untrained", *small, "epochs=1", "learning_rate=0", method="full"))
     trained, untrained = (lines(tmp_path / name)[-1]["values"] for name in ("trained", "untrained"))
-    assert trained["noise_error"] < 0.7 < 0.95 < untrained["noise_error"]
+    assert trained["velocity_error"] < 0.9 * untrained["velocity_error"]
     distance = "frechet_distance_on_classifier_features"
     assert trained[distance] < 0.75 * untrained[distance]
 
