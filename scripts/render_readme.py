@@ -65,7 +65,8 @@ def tasks():
     return (
         f"{table}\n\n{len(measured)} of {len(render_tasks.task_list.TASKS)}. Small models and short runs, three seeds; all but "
         f"`full` train on 70 % of what it trains on, as far as they can. {render_tasks.finding(measured)} In so short a "
-        "run this budget is hard on InfoBatch: it drops up to 90 % of the samples below the mean, where its default is 50 %. Frechet "
+        "run this budget is hard on InfoBatch: it drops up to 90 % of the samples below the mean, where its default is 50 %. "
+        "Frechet "
         "distances are on the features of a small classifier, not the FID. Made by `make tasks`; more in "
         "[docs/tasks.md](docs/tasks.md)."
     )

@@ -26,8 +26,8 @@ The paper's tasks as [recipes](../recipes/README.md), each with pruning and with
 - All methods have the same budget: they leave out 30 % of what `full` trains on, as far as they can (*left out*). `fewer-epochs` is
   the full data for 70 % of the epochs, `random-dynamic` a fresh random subset in every epoch. A method that does not beat these two
   is not worth its score.
-- The budget is hard on InfoBatch in short runs. It trains the first epoch and the last eighth on everything, so to leave out 30 % of
-  ten epochs it drops up to 90 % of the samples below the mean score in between, where its default is 50 %, and gives those that
+- The budget is hard on InfoBatch in short runs. It trains the first epoch and the last eighth on everything, so to leave out 30 %
+  of ten epochs it drops up to 90 % of the samples below the mean score in between, where its default is 50 %, and gives those that
   stay up to ten times the weight. By output gradients these are the samples that are learnt; by batch losses they are nearly any.
 - *Difference*: to `full`, paired by seed, with its 95 % interval; bold where the seeds support it. *Saved*: processor time of the
   training.
@@ -44,8 +44,8 @@ did. Scores that say nothing would be better than both in about a third of the t
 
 FIDELITY = """Spearman of each score with the loss of every training sample, computed by brute force after the last epoch of a run
 without pruning; one run each. Of diffusion models the loss is a mean over eight noises; of semi-supervised ones it is the
-consistency loss of the unlabelled samples, a mean over four changes. A detector's loss is divided by the targets' scores of the whole
-batch, so its pictures have no loss of their own. Brute force takes each alone, divided by its own targets' scores; the output
+consistency loss of the unlabelled samples, a mean over four changes. A detector's loss is divided by the targets' scores of the
+whole batch, so its pictures have no loss of their own. Brute force takes each alone, divided by its own targets' scores; the output
 gradient reads its share of the batch. The two order the pictures differently."""
 
 
