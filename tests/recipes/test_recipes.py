@@ -14,7 +14,7 @@ from recipes.captioning import train as captioning
 from recipes.classification import models, vim
 from recipes.classification import train as classification
 from recipes.generation import ddpm, vae
-from recipes.kit import pictures
+from recipes.kit import frechet, pictures
 
 
 # Digits, epochs, learning rate: what each needs to learn something within seconds.
@@ -98,6 +98,16 @@ def test_diffusion_learns_on_pruned_data(tmp_path):
     assert trained["velocity_error"] < 0.9 * untrained["velocity_error"]
     distance = "frechet_distance_on_classifier_features"
     assert trained[distance] < 0.75 * untrained[distance]
+    assert untrained[distance] > 300, "it paints noise, which the classifier must find far from pictures (762 with this seed)"
+
+
+def test_on_the_features_of_a_classifier_pictures_are_near_and_noise_is_far():
+    """1 and 600 for 300 of each; a classifier of too few pictures cannot tell them."""
+    known = pictures.cifar10("test", 600)
+    ruler = frechet.Ruler(pictures.cifar10("train", 10_000), known)
+    others = pictures.cifar10("test", 900).pixels[600:].float() / 127.5 - 1
+    torch.manual_seed(0)
+    assert ruler.distance(others) < 5 < 300 < ruler.distance(torch.randn(300, 3, 32, 32).clamp(-1, 1))
 
 
 TINY_CAPTIONS = ("size=32", "clip_scenes=60", "clip_epochs=1", "test_limit=4", "width=16", "layers=1")
