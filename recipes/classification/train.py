@@ -76,7 +76,7 @@ def main(argv=None):
     optimizer = torch.optim.AdamW(model.parameters(), args.learning_rate, weight_decay=args.weight_decay)
 
     handler = tamis.prune(train_set, args.policy, epochs=args.epochs, options=args.options, **args.score)  #>
-    lone = args.model == "yolov5n-cls"  # normalises over the batch alone, and a pruned epoch may end in a batch of one
+    lone = args.model == "yolov5n-cls"  #> normalises over the batch alone, and a pruned epoch may end in a batch of one
     loader = handler.loader(args.batch_size, drop_last=lone, num_workers=args.workers)  #> instead of a shuffling DataLoader
     if args.watches:  #> methods ogs-...
         handler.watch(model)  #>
