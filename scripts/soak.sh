@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs every test of a build again and again while all cores are kept busy by something else: a test that fails once is a defect.
+# Runs every test of a build again and again on a crowded machine: a test that fails once is a defect. Four tests share a core, so that
+# each waits for the others most of the time, and where tests are too few, something else keeps the cores busy.
 # Usage: scripts/soak.sh BUILD ROUNDS [argument of ctest ...]
 # Rounds that passed are kept in BUILD/soak, by commit: stopped and started again, it goes on, unless the tree has changed. Stops at
 # the first round that fails.
@@ -16,7 +17,7 @@ mkdir -p "$kept"
 busy=()
 trap 'kill "${busy[@]}" 2>/dev/null || true' EXIT
 for _ in $(seq "$(nproc)"); do
-  while :; do :; done &
+  nice -n 19 bash -c 'while :; do :; done' "$0" "$build" &  # its name and folder, for who looks at processes
   busy+=($!)
 done
 
@@ -24,7 +25,7 @@ for round in $(seq "$rounds"); do
   log=$kept/round-$round.log
   if [ ! -e "$log" ]; then
     start=$SECONDS
-    if ! ctest --test-dir "$build" --output-on-failure --parallel "$(nproc)" "$@" >"$log.part" 2>&1; then
+    if ! ctest --test-dir "$build" --output-on-failure --parallel $((4 * $(nproc))) "$@" >"$log.part" 2>&1; then
       mv "$log.part" "$kept/failed.log"
       sed -n '/The following tests FAILED/,$p' "$kept/failed.log" >&2
       echo "round $round of $rounds failed: $kept/failed.log" >&2
