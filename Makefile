@@ -39,10 +39,11 @@ ROUNDS := 300
 BASE := $(shell git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null)
 
 SETTINGS = -DTAMIS_PYTHON_EXECUTABLE=$(VENV_PYTHON) $(FLAGS)
-# Configures the build folder: the given preset if it is new, otherwise keeps its settings, so that `make run` after `make test`
-# does not throw away the tests. Usage: $(call configure,preset for a new folder,flags)
-configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(SETTINGS) $(2) >/dev/null; \
-  else cmake --preset $(1) $(SETTINGS) $(2); fi
+# Configures the build folder: as the preset release if it is new, otherwise keeps its settings, so that `make run` after `make test`
+# does not throw away the tests. scripts/install_torch.sh leaves a folder without the parts that need torch. Usage:
+# $(call configure,flags)
+configure = if [ -f $(BUILD)/CMakeCache.txt ]; then cmake $(BUILD) $(SETTINGS) -DTAMIS_LIBTORCH=ON -DTAMIS_PYTHON=ON $(1) >/dev/null; \
+  else cmake --preset release $(SETTINGS) $(1); fi
 
 .PHONY: help setup build run test test-frameworks frameworks-matrix test-recipes recipes-ready tasks check test-sanitizers test-torch \
   test-installs test-arm sdist fuzz soak chaos \
@@ -66,23 +67,23 @@ help:
 	@echo "make test-arm   the core's kernels and recorded plans on 64-bit ARM, under qemu"
 	@echo "make sdist   the source distribution of a release, into dist/"
 	@echo "make fuzz    feed damaged and hostile files to every reader (SECONDS=60 for each harness)"
-	@echo "make soak    every test 20 times while all cores are busy (hours, resumable; SOAK=20)"
+	@echo "make soak    every test 20 times, four at a time on each core (hours, resumable; SOAK=20)"
 	@echo "make chaos   kill trainings at random moments, resume, compare bit for bit (ROUNDS=300)"
 	@echo "make test-sanitizers, make format, make clean"
 	@echo "PYTHON=interpreter: what .venv is made with; if it has torch, that torch is used"
 
 setup:
 	@scripts/setup.sh $(PACKAGES)
-	@scripts/venv.sh torch build
+	@scripts/install_torch.sh $(BUILD) $(SETTINGS)
 
 build: setup
-	@$(call configure,release)
+	@$(call configure)
 	@cmake --build $(BUILD)
 
 run:
 	@scripts/announce.sh run $(BUILD)
 	@$(MAKE) --no-print-directory setup
-	@$(call configure,release)
+	@$(call configure)
 	@cmake --build $(BUILD) --target tamis
 	@$(if $(RUN_DATA),scripts/fetch_data.sh)
 	$(BUILD)/bin/tamis compare $(RUN) $(addprefix --data ,$(RUN_DATA)) --out runs/quick
@@ -91,7 +92,8 @@ run:
 test:
 	@scripts/announce.sh test $(BUILD)
 	@scripts/setup.sh $(PACKAGES) $(TEST_PACKAGES) $(BROWSER_PACKAGES)
-	@scripts/venv.sh torch build test
+	@scripts/install_torch.sh $(BUILD) $(SETTINGS)
+	@scripts/venv.sh test
 	@cmake --preset test $(SETTINGS) $(if $(wildcard $(BUILD)/CMakeCache.txt),>/dev/null)
 	@{ $(FRAMEWORKS) && scripts/fetch_data.sh --recipes; } > $(BUILD)/frameworks.log 2>&1 & installing=$$!; \
 	  cmake --build $(BUILD) || { kill $$installing 2>/dev/null; exit 1; }; \
@@ -196,13 +198,13 @@ study-worth: build data
 bench: setup
 	@scripts/setup.sh $(BENCH_PACKAGES)
 	@scripts/venv.sh bench
-	@$(call configure,release,-DTAMIS_BENCHMARKS=ON)
+	@$(call configure,-DTAMIS_BENCHMARKS=ON)
 	@cmake --build $(BUILD)
 	$(VENV_PYTHON) benchmarks/run.py $(BENCH)
 
 bench-compare: setup
 	@scripts/setup.sh $(BENCH_PACKAGES)
-	@$(call configure,release,-DTAMIS_BENCHMARKS=ON)
+	@$(call configure,-DTAMIS_BENCHMARKS=ON)
 	@cmake --build $(BUILD) --target core_bench
 	python3 benchmarks/compare.py $(BASE) $(BENCH)
 
