@@ -18,7 +18,7 @@ scripts/venv.sh torch >"$log" 2>&1 &
 set +m
 installing=$!
 trap 'kill -- -$installing 2>/dev/null && wait $installing 2>/dev/null || true' EXIT
-cmake --preset release -DTAMIS_LIBTORCH=OFF -DTAMIS_PYTHON=OFF "$@" >/dev/null
+cmake --preset release --no-warn-unused-cli -DTAMIS_LIBTORCH=OFF -DTAMIS_PYTHON=OFF "$@" >/dev/null
 cmake --build "$build" --target tamis_core tamis_runs tamis_program tamis_report
 # What is left of the installation can be watched.
 tail -n 3 -f --pid=$installing "$log"
