@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import task_list  # noqa: E402
 
 # Made of a run; all others show the data.
-OF_RUNS = {"detections.webp", "segments.webp", "written.webp", "depths.webp", "vae.webp", "ddpm.webp"}
+OF_RUNS = {"detections.webp", "segments.webp", "written.webp", "depths.webp", "vae.webp", "ddpm.webp", "ddpm-cfg.webp"}
 
 
 def test_every_picture_of_data_is_drawn_and_on_the_page(tmp_path):
