@@ -28,7 +28,7 @@ class Run;
 struct PrunerOptions {
   // Size of the whole data set, in [1, 2^32 - 1]; sharded, the limit is that of each rank's part.
   std::size_t num_samples = 0;
-  std::uint64_t num_epochs = 0;  // length of the whole run, at least 1
+  std::uint64_t num_epochs = 0;  // length of the whole run, in [1, 2^32 - 1]
   Spec policy = {.name = "infobatch"};
   // Unset: the score that the policy's authors use (PolicyInfo::default_score).
   std::optional<Spec> score = std::nullopt;

@@ -7,7 +7,7 @@ namespace tamis {
 
 // Epoch e is pruned when e + 1 <= delta * num_epochs; the epochs after that anneal on full data.
 struct Schedule {
-  std::uint64_t num_epochs = 1;  // at least 1
+  std::uint64_t num_epochs = 1;  // in [1, 2^32 - 1]
   double delta = 1.0;            // in [0, 1]; 0 never prunes, 1 never anneals
 
   std::uint64_t num_pruned_epochs() const;

@@ -37,10 +37,12 @@ TEST(Schedule, TakesDecimalSharesAsTheyAreWritten) {
   EXPECT_EQ((Schedule{.num_epochs = 10, .delta = 0.7}).num_pruned_epochs(), 7U);
   EXPECT_EQ((Schedule{.num_epochs = 100, .delta = 0.29}).num_pruned_epochs(), 29U);
   EXPECT_EQ((Schedule{.num_epochs = 1000, .delta = 0.999}).num_pruned_epochs(), 999U);
+  EXPECT_EQ((Schedule{.num_epochs = 0xFFFF'FFFF, .delta = 1.0}).num_pruned_epochs(), 0xFFFF'FFFFU);
 }
 
 TEST(Schedule, RefusesValuesOutOfRange) {
   EXPECT_THROW(validate({.num_epochs = 0, .delta = 0.5}), std::invalid_argument);
+  EXPECT_THROW(validate({.num_epochs = 0x1'0000'0000, .delta = 0.5}), std::invalid_argument);
   EXPECT_THROW(validate({.num_epochs = 1, .delta = -0.1}), std::invalid_argument);
   EXPECT_THROW(validate({.num_epochs = 1, .delta = 1.1}), std::invalid_argument);
   EXPECT_THROW(validate({.num_epochs = 1, .delta = std::numeric_limits<double>::quiet_NaN()}),

@@ -240,7 +240,7 @@ TEST(Pruner, SaysWhatIsWrongWithItsOptions) {
   EXPECT_EQ(message_of([] { Pruner({.num_samples = 0, .num_epochs = 1}); }),
             "Pruner: num_samples must be in [1, 2^32 - 1], got 0");
   EXPECT_EQ(message_of([] { Pruner({.num_samples = 1, .num_epochs = 0}); }),
-            "Schedule: num_epochs must be at least 1, got 0");
+            "Schedule: num_epochs must be in [1, 4294967295], got 0");
   EXPECT_EQ(message_of([] { Pruner({.num_samples = 1, .num_epochs = 1, .delta = 1.5}); }),
             "Schedule: delta must be in [0, 1], got 1.5");
   EXPECT_EQ(
