@@ -5,7 +5,9 @@
 //   ones(word)             the number of bits that are 1
 //   ones_of_byte(byte)     the same of a number below 256
 // Nothing here may call functions of the standard library: the linker could keep a copy of them
-// with instructions that not every processor has.
+// with instructions that not every processor has. Vectors that may lie anywhere are copied by
+// __builtin_memcpy: through a pointer to a vector type of less alignment Clang stores as if it were
+// aligned.
 
 // One step of xoshiro256++ in every lane.
 using RandomLanes = std::uint64_t __attribute__((vector_size(kRandomBytes), may_alias));
@@ -48,14 +50,17 @@ void make_random(std::uint64_t* state, std::uint64_t* out, std::size_t count) {
 // Eight elements at a time by a table of the positions in a byte; near the end one by one.
 std::uint32_t* list_positions(const std::uint64_t* words, std::size_t begin_word,
                               std::size_t end_word, std::uint32_t* out, const std::uint32_t* end) {
-  using Eight = std::uint32_t __attribute__((vector_size(32), aligned(4), may_alias));
+  using Eight = std::uint32_t __attribute__((vector_size(32)));
   std::size_t w = begin_word;
   for (; w < end_word && end - out >= 64; ++w) {
     std::uint64_t bits = words[w];
     auto base = static_cast<std::uint32_t>(w * 64);
     for (int byte = 0; byte < 8; ++byte, bits >>= 8U, base += 8) {
       const auto& positions = kBytePositions.table[bits & 255U];
-      *reinterpret_cast<Eight*>(out) = *reinterpret_cast<const Eight*>(&positions) + base;
+      Eight eight;
+      __builtin_memcpy(&eight, &positions, sizeof eight);
+      eight += base;
+      __builtin_memcpy(out, &eight, sizeof eight);
       out += ones_of_byte(bits & 255U);
     }
   }
@@ -77,7 +82,6 @@ std::size_t count_ones(const std::uint64_t* words, std::size_t num_words) {
 // The numbers of a lane are added in the order of the scores. One that is NaN makes its sum NaN;
 // then the block is added again with zeros instead, which is slower.
 std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
-  using UnalignedFour = float __attribute__((vector_size(16), aligned(4), may_alias));
   using FourInts = std::int32_t __attribute__((vector_size(16)));
   constexpr std::size_t kBlock = 1024;
   constexpr std::size_t kFours = 4;
@@ -90,8 +94,8 @@ std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
     __builtin_memcpy(before, sum, sizeof sum);
     for (std::size_t i = begin; i < end; i += 4 * kFours) {
       for (std::size_t f = 0; f < kFours; ++f) {
-        // A copy: a reference would promise an alignment that the scores need not have.
-        const FourFloats score = *reinterpret_cast<const UnalignedFour*>(scores + i + 4 * f);
+        FourFloats score;
+        __builtin_memcpy(&score, scores + i + 4 * f, sizeof score);
         add_four(sum[f], score);
       }
     }
@@ -103,7 +107,8 @@ std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
     FourInts num_nan{};
     for (std::size_t i = begin; i < end; i += 4 * kFours) {
       for (std::size_t f = 0; f < kFours; ++f) {
-        const FourFloats score = *reinterpret_cast<const UnalignedFour*>(scores + i + 4 * f);
+        FourFloats score;
+        __builtin_memcpy(&score, scores + i + 4 * f, sizeof score);
         const FourInts is_number = score == score;  // NOLINT(misc-redundant-expression)
         num_nan += 1 + is_number;
         add_four(sum[f], (FourFloats)((FourInts)score & is_number));
@@ -116,7 +121,6 @@ std::size_t add_scores(const float* scores, std::size_t count, double* sums) {
 }
 
 using EightFloats = float __attribute__((vector_size(32)));
-using UnalignedEight = float __attribute__((vector_size(32), aligned(4), may_alias));
 using EightInts = std::int32_t __attribute__((vector_size(32)));
 constexpr std::size_t kEights = 4;
 constexpr std::int32_t kWithoutSign = 0x7FFFFFFF;
@@ -126,7 +130,8 @@ void add_squares(const float* values, std::size_t count, float* sums) {
   __builtin_memcpy(sum, sums, sizeof sum);
   for (std::size_t i = 0; i < count; i += 8 * kEights) {
     for (std::size_t e = 0; e < kEights; ++e) {
-      const EightFloats eight = *reinterpret_cast<const UnalignedEight*>(values + i + 8 * e);
+      EightFloats eight;
+      __builtin_memcpy(&eight, values + i + 8 * e, sizeof eight);
       sum[e] += eight * eight;
     }
   }
@@ -138,7 +143,8 @@ void add_magnitudes(const float* values, std::size_t count, float* sums) {
   __builtin_memcpy(sum, sums, sizeof sum);
   for (std::size_t i = 0; i < count; i += 8 * kEights) {
     for (std::size_t e = 0; e < kEights; ++e) {
-      const EightFloats eight = *reinterpret_cast<const UnalignedEight*>(values + i + 8 * e);
+      EightFloats eight;
+      __builtin_memcpy(&eight, values + i + 8 * e, sizeof eight);
       sum[e] += (EightFloats)((EightInts)eight & kWithoutSign);
     }
   }
@@ -150,9 +156,11 @@ void scale(const float* values, std::size_t count, float factor, float* to, floa
   __builtin_memcpy(sum, sums, sizeof sum);
   for (std::size_t i = 0; i < count; i += 8 * kEights) {
     for (std::size_t e = 0; e < kEights; ++e) {
-      const EightFloats eight = *reinterpret_cast<const UnalignedEight*>(values + i + 8 * e);
+      EightFloats eight;
+      __builtin_memcpy(&eight, values + i + 8 * e, sizeof eight);
       sum[e] += eight * eight;
-      *reinterpret_cast<UnalignedEight*>(to + i + 8 * e) = eight * factor;
+      eight *= factor;
+      __builtin_memcpy(to + i + 8 * e, &eight, sizeof eight);
     }
   }
   __builtin_memcpy(sums, sum, sizeof sum);
