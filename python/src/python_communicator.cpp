@@ -21,6 +21,13 @@ class PythonCommunicator final : public Communicator {
         size_(nb::cast<std::size_t>(ranks.attr("size"))),
         time_limit_(static_cast<std::int64_t>(1000.0 * nb::cast<double>(ranks.attr("time_limit")))),
         ranks_(std::move(ranks)) {}
+  PythonCommunicator(const PythonCommunicator&) = delete;
+  PythonCommunicator& operator=(const PythonCommunicator&) = delete;
+  // A constructor of Pruner that throws destroys its communicator without the lock.
+  ~PythonCommunicator() override {
+    const nb::gil_scoped_acquire acquire;
+    ranks_.reset();
+  }
 
   std::size_t rank() const override { return rank_; }
   std::size_t size() const override { return size_; }

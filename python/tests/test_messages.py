@@ -1,5 +1,6 @@
 """Wrong arguments get a sentence: name, rule, value and cure."""
 
+import os
 import subprocess
 import sys
 
@@ -101,5 +102,5 @@ def test_without_torch_the_extra_is_named():
         "    else:\n"
         "        raise SystemExit(name)\n"
     )
-    environment = {"PYTHONPATH": ":".join(sys.path)}
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     subprocess.run([sys.executable, "-c", script], check=True, env=environment)
