@@ -16,6 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._core import EpochPlan, LossBook, Pruner, __version__, methods, policies, scores
+from ._extras import needed_by
 from ._options import Options
 
 if TYPE_CHECKING:
@@ -81,13 +82,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _NEED_TORCH:
         raise AttributeError(f"module tamis has no attribute {name}")
-    try:
+    with needed_by(f"tamis.{name}", "torch", "torch"):
         module = importlib.import_module(f".{_NEED_TORCH[name]}", __name__)
-    except ModuleNotFoundError as error:
-        if error.name != "torch":
-            raise
-        message = f"tamis.{name} needs PyTorch: pip install tamis[torch]"
-        raise ImportError(message, name="torch") from error
     value = getattr(module, name)
     globals()[name] = value
     return value

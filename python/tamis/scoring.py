@@ -15,8 +15,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
-from torch import Tensor, nn
+from ._extras import needed_by
+
+with needed_by("tamis.scoring", "torch", "torch"):
+    import torch
+    from torch import Tensor, nn
 
 
 def el2n(model: nn.Module, batches: Iterable[tuple[Any, Tensor]]) -> Tensor:

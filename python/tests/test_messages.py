@@ -7,7 +7,7 @@ import sys
 import pytest
 import tamis
 import torch
-from support import IndexDataset
+from support import REPOSITORY, IndexDataset
 from torch.utils.data import DataLoader
 
 DATA = IndexDataset(20)
@@ -89,9 +89,27 @@ def test_a_method_without_its_proxy_says_so(name):
         getattr(wrapped, name)
 
 
+HIDE = """
+import sys
+class Hide:
+    def find_spec(self, name, path=None, target=None):
+        if name in {packages!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Hide())
+"""
+
+
+def run_without(packages, script):
+    """What a script prints where these packages are missing."""
+    environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
+    command = [sys.executable, "-c", HIDE.format(packages=packages) + script]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
 def test_without_torch_the_extra_is_named():
     script = (
-        "import sys; sys.modules['torch'] = None\n"
         "import tamis\n"
         "tamis.Pruner(10, 2)\n"
         "for name in ('BLS', 'prune', 'Stream'):\n"
@@ -102,5 +120,36 @@ def test_without_torch_the_extra_is_named():
         "    else:\n"
         "        raise SystemExit(name)\n"
     )
+    run_without(["torch"], script)
+
+
+@pytest.mark.parametrize(
+    ("module", "missing", "message"),
+    [
+        ("scoring", ["torch"], "needs PyTorch: pip install tamis[torch]"),
+        ("integrations.hf", ["torch"], "needs PyTorch: pip install tamis[hf]"),
+        ("integrations.accelerate", ["accelerate"], "needs accelerate: pip install tamis[accelerate]"),
+        ("integrations.grain", ["grain"], "needs grain: pip install tamis[grain]"),
+        ("integrations.keras", ["keras"], "needs keras: pip install tamis[keras]"),
+        ("integrations.lightning", ["lightning", "pytorch_lightning"], "needs lightning: pip install tamis[lightning]"),
+        ("integrations.timm", ["timm"], "needs timm: pip install tamis[timm]"),
+        ("integrations.torchdata", ["torchdata"], "needs torchdata: pip install tamis[torchdata]"),
+    ],
+)
+def test_a_module_whose_packages_are_missing_names_the_extra(module, missing, message):
+    script = f"try:\n    import tamis.{module}\nexcept ImportError as error:\n    print(error)\n"
+    assert run_without(missing, script) == f"tamis.{module} {message}\n"
+
+
+def test_the_methods_are_listed_without_torch():
+    found = run_without(["torch"], "import tamis; print(*tamis.methods())")
+    assert found.split() == list(tamis.methods())
+
+
+def test_plain_pytest_from_the_root_collects_every_file():
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
-    subprocess.run([sys.executable, "-c", script], check=True, env=environment)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider"]
+    result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=REPOSITORY)
+    assert result.returncode == 0, result.stdout + result.stderr
+    for path in REPOSITORY.glob("python/tests/test_*.py"):
+        assert f"{path.relative_to(REPOSITORY)}::" in result.stdout

@@ -13,8 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from accelerate.state import GradientState
-from accelerate.utils import send_to_device
+from .._extras import needed_by
+
+with needed_by("tamis.integrations.accelerate", "accelerate", "accelerate"):
+    from accelerate.state import GradientState
+    from accelerate.utils import send_to_device
 
 from .._batches import Batch
 from .._ranks import num_ranks

@@ -13,8 +13,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import grain
 import numpy as np
+
+from .._extras import needed_by
+
+with needed_by("tamis.integrations.grain", "grain", "grain"):
+    import grain
 
 from ._plan import PlannedRun
 

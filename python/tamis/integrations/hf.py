@@ -13,8 +13,11 @@ from copy import deepcopy
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import torch
-from transformers import Trainer, TrainerCallback
+from .._extras import needed_by
+
+with needed_by("tamis.integrations.hf", "hf", "torch", "transformers"):
+    import torch
+    from transformers import Trainer, TrainerCallback
 
 from .._batches import IDS_KEY
 from .._methods import prune

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import keras
 import numpy as np
+
+from .._extras import needed_by
+
+with needed_by("tamis.integrations.keras", "keras", "keras"):
+    import keras
 
 from .._core import Pruner, methods
 from .._ranks import num_ranks

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._extras import needed_by
+
 try:
     from lightning.pytorch import LightningDataModule
 except ModuleNotFoundError as error:
     if error.name != "lightning":
         raise
-    from pytorch_lightning import LightningDataModule
+    with needed_by("tamis.integrations.lightning", "lightning", "pytorch_lightning"):
+        from pytorch_lightning import LightningDataModule
 
 from .._batches import Batch
 from .._methods import prune

@@ -12,8 +12,11 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from timm.data.loader import MultiEpochsDataLoader, PrefetchLoader
-from torch.utils.data import BatchSampler
+from .._extras import needed_by
+
+with needed_by("tamis.integrations.timm", "timm", "timm", "torch"):
+    from timm.data.loader import MultiEpochsDataLoader, PrefetchLoader
+    from torch.utils.data import BatchSampler
 
 from .._methods import prune
 

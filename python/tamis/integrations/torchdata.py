@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchdata.stateful_dataloader import StatefulDataLoader
+from .._extras import needed_by
+
+with needed_by("tamis.integrations.torchdata", "torchdata", "torchdata", "torch"):
+    from torchdata.stateful_dataloader import StatefulDataLoader
 
 if TYPE_CHECKING:
     from ..handler import Handler
