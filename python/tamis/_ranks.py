@@ -6,8 +6,6 @@ import atexit
 import contextlib
 import os
 import socket
-import threading
-import time
 import weakref
 from datetime import timedelta
 from functools import partial
@@ -17,6 +15,8 @@ import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
+
+from tamis import _roll_call
 
 # Shares of the time limit: for a call to end, and to find out afterwards who is missing.
 _CALL_SHARE = 0.65
@@ -59,8 +59,9 @@ class Ranks:
         self._group: Any | None = dist.new_group(
             backend="gloo", timeout=timedelta(seconds=_CALL_SHARE * time_limit)
         )
-        self._store: Any = None
-        self._store = self._open_store()
+        self._listener: socket.socket | None = None  # of rank 0
+        self._roll_address: tuple[str, int] | None = None
+        self._agree_on_roll_call()
         _open_ranks.add(self)
 
     def close(self) -> None:
@@ -70,7 +71,9 @@ class Ranks:
             # Gone already if the caller has ended all groups and begun others.
             with contextlib.suppress(ValueError):
                 dist.destroy_process_group(group)
-        self._store = None
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
 
     def reduce(self, numbers: NDArray[np.int64], operation: str) -> NDArray[np.int64]:
         """The sum, min or max over all ranks."""
@@ -106,10 +109,7 @@ class Ranks:
         # Closes the connections, so that ranks that wait for this one learn of it at once.
         group, self._group = self._group, None
         dist.destroy_process_group(group)
-        patience = _ROLL_CALL_SHARE * self.time_limit
-        missing = None
-        if self._store is not None:
-            missing = call_roll(self._store, self.rank, self.size, patience)
+        missing = self._find_missing()
         if missing is None:
             who = "rank 0"
         elif missing:
@@ -124,54 +124,26 @@ class Ranks:
             f"load_state_dict are for all ranks ({reason})"
         )
 
-    def _open_store(self) -> Any:
-        """Rank 0's store, for the roll call when the group has failed."""
-        limit = timedelta(seconds=self.time_limit)
-        store: Any = None
+    def _find_missing(self) -> list[int] | None:
+        """The ranks that do not answer; None if rank 0 is one of them."""
+        patience = _ROLL_CALL_SHARE * self.time_limit
+        if self._listener is not None:
+            return _roll_call.answer_roll(self._listener, self.size, patience)
+        if self._roll_address is not None:
+            return _roll_call.call_roll(self._roll_address, self.rank, self.size, patience)
+        return None
+
+    def _agree_on_roll_call(self) -> None:
+        """Rank 0 listens, and all know where."""
         place = b""
+        listener = None
         if self.rank == 0:
-            host, store = _serve_store(os.environ.get("MASTER_ADDR", socket.gethostname()), limit)
-            place = f"{host} {store.port}".encode()
-        host, number = self.gather(place)[0].decode().split()
-        if store is None:
-            store = _open_store(host, int(number), limit)
-        return store
-
-
-def call_roll(store: Any, rank: int, size: int, patience: float) -> list[int] | None:
-    """The ranks that do not call it too within `patience` seconds; None if the store is gone."""
-    answer: list[list[int] | None] = []
-
-    def ask() -> None:
-        deadline = time.monotonic() + patience
-        try:
-            store.set(f"here/{rank}", "1")
-            missing = [r for r in range(size) if not _has(store, f"here/{r}", deadline)]
-            store.set(f"done/{rank}", "1")
-            if rank == 0:  # the store lives here
-                end = time.monotonic() + 0.5
-                for r in set(range(size)) - set(missing):
-                    _has(store, f"done/{r}", end)
-            answer.append(missing)
-        except RuntimeError:
-            answer.append(None)
-
-    # A call to a store whose process hangs never returns: the thread is left behind then.
-    thread = threading.Thread(target=ask, daemon=True)
-    thread.start()
-    thread.join(patience + 1.5)
-    return answer[0] if answer else None
-
-
-def _has(store: Any, key: str, deadline: float) -> bool:
-    left = max(deadline - time.monotonic(), 0.01)
-    try:
-        store.wait([key], timedelta(seconds=left))
-    except RuntimeError as error:
-        if "imeout" not in str(error) and "timed out" not in str(error).lower():
-            raise
-        return False
-    return True
+            host = os.environ.get("MASTER_ADDR", socket.gethostname())
+            host, listener = _roll_call.listen(host)
+            weakref.finalize(self, listener.close)
+            place = f"{host} {listener.getsockname()[1]}".encode()
+        host, port = self.gather(place)[0].decode().split()
+        self._listener, self._roll_address = listener, (host, int(port))
 
 
 def _operation(name: str) -> Any:
@@ -179,20 +151,3 @@ def _operation(name: str) -> Any:
         kinds = dist.ReduceOp
         _OPERATIONS.update(sum=kinds.SUM, min=kinds.MIN, max=kinds.MAX)
     return _OPERATIONS[name]
-
-
-def _open_store(host: str, port: int, limit: timedelta, serves: bool = False, **more: Any) -> Any:
-    make: Any = dist.TCPStore  # type: ignore[attr-defined]
-    return make(host, port, None, serves, limit, wait_for_workers=False, **more)
-
-
-def _serve_store(host: str, limit: timedelta) -> tuple[str, Any]:
-    """A store at a free port of this machine, and the address of the machine."""
-    if host != "localhost" and not host.startswith("127."):
-        return host, _open_store(host, 0, limit, serves=True)
-    # torch's own socket would listen at all addresses, also for ranks that are all here.
-    host = host.replace("localhost", "127.0.0.1")
-    with socket.create_server((host, 0)) as listener:
-        port = int(listener.getsockname()[1])
-        store = _open_store(host, port, limit, serves=True, master_listen_fd=listener.detach())
-        return host, store
