@@ -3,11 +3,14 @@
 
 Figures, each with its limit:
 - update: one handler.update(loss) on a scalar CPU tensor in a loop over handler.loader(), with a
-  batch of 128 of a million samples, beyond the one tensor product that weights the loss. Update and
-  product are timed in turn, batch by batch, and the medians are compared.
-- per-sample update: the same with one loss per sample, all of it.
+  batch of 128 of a million samples, beyond the one tensor product that weights the loss. Update,
+  product and the authors' update (python_job.py) are timed in turn, batch by batch, and the medians
+  are compared.
+- per-sample update: the same with one loss per sample; all of it is judged, its product included.
 - epoch: what a pruned epoch of a small CNN (20,000 images of 28 x 28, batches of 128) spends in the package: the plan,
-  all of every update, and what handler.loader() takes beyond a plain DataLoader, as a share of the epoch.
+  all of every update, and what handler.loader() takes beyond a plain DataLoader, as a share of the epoch. After a step of
+  training the caches hold nothing of the update, so it takes many times what it takes in a loop of updates, and so does the
+  product alone, which is measured in its place at every second batch.
 - plan: from the end of an epoch to the first index of the next one, for a million samples, against
   the core's own time for the same scores (core_bench). Least times are compared.
 
@@ -20,12 +23,15 @@ import json
 import os
 import pathlib
 import platform
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
 UPDATE_LIMIT_US = 4.0
 SAMPLE_UPDATE_LIMIT_US = 15.0
 PLAN_LIMIT = 1.5
@@ -49,17 +55,21 @@ class Batches:
 
 
 def update_microseconds(num_samples, batch_size, num_updates, method):
-    """Medians of handler.update, of the product alone, and of the clock."""
+    """Medians of handler.update, of the product alone, of the authors' update, and of the clock."""
+    import python_job
     import torch
 
     import tamis
 
     handler = tamis.prune(Batches(num_samples), method, epochs=100)
     loader = handler.loader(batch_size, drop_last=True, collate_fn=len)
-    shape = (batch_size,) if handler.needs == "sample-losses" else ()
+    is_per_sample = handler.needs == "sample-losses"
+    shape = (batch_size,) if is_per_sample else ()
+    authors = (python_job.PythonSampleLoss if is_per_sample else python_job.PythonBatchLoss)(num_samples)
+    batches = torch.randint(num_samples, (1000, batch_size))
     parameter = torch.ones((), requires_grad=True)
     clock = time.perf_counter_ns
-    updates, products, empty = [], [], []
+    updates, products, peers, empty = [], [], [], []
     losses = torch.rand((1000, *shape))
     for epoch in range(2):
         for step, _ in enumerate(loader):
@@ -75,11 +85,37 @@ def update_microseconds(num_samples, batch_size, num_updates, method):
             empty.append(clock() - clock())
             products.append(middle - start)
             updates.append(end - middle)
+            start = clock()
+            authors.update(batches[step % 1000], loss)
+            peers.append(clock() - start)
             assert weighted is not loss and product is not loss
             if len(updates) == num_updates:
                 break
     median = lambda values: sorted(values)[len(values) // 2] / 1000  # noqa: E731
-    return median(updates), median(products), -median(empty)
+    return median(updates), median(products), median(peers), -median(empty)
+
+
+def batch_waits(plain, pruned, after, num_epochs):
+    """Medians of the seconds that a batch takes to come, and that it takes longer from the pruned loader.
+
+    The loaders give their batches in turn, and which of them goes first alternates.
+    """
+    waits, differences = [], []
+    for _ in range(num_epochs):
+        loaders = [("plain", iter(plain)), ("pruned", iter(pruned))]
+        while True:
+            loaders.reverse()
+            times = {}
+            for name, batches in loaders:
+                start = time.perf_counter()
+                if next(batches, None) is not None:
+                    times[name] = time.perf_counter() - start
+            if len(times) < 2:
+                break
+            after()
+            waits.append(times["plain"])
+            differences.append(times["pruned"] - times["plain"])
+    return statistics.median(waits), statistics.median(differences)
 
 
 def epoch_shares(num_samples=20_000, batch_size=128, num_epochs=3):
@@ -94,19 +130,9 @@ def epoch_shares(num_samples=20_000, batch_size=128, num_epochs=3):
     data = torch.utils.data.TensorDataset(torch.randn(num_samples, 1, 28, 28), torch.randint(10, (num_samples,)))
     clock = time.perf_counter
 
-    def median_wait(loader, after):
-        """What a batch takes to come, without a model."""
-        waits = []
-        start = clock()
-        for _ in loader:
-            waits.append(clock() - start)
-            after()
-            start = clock()
-        return sorted(waits)[len(waits) // 2]
-
-    plain_wait = median_wait(torch.utils.data.DataLoader(data, batch_size, shuffle=True), lambda: None)
+    plain = torch.utils.data.DataLoader(data, batch_size, shuffle=True)
     idle = tamis.prune(data, "bls-infobatch", epochs=num_epochs)
-    pruned_wait = median_wait(idle.loader(batch_size), lambda: idle.update(torch.tensor(1.0)))
+    plain_wait, beyond = batch_waits(plain, idle.loader(batch_size), lambda: idle.update(torch.tensor(1.0)), num_epochs)
 
     handler = tamis.prune(data, "bls-infobatch", epochs=num_epochs)
     loader = handler.loader(batch_size)
@@ -114,7 +140,7 @@ def epoch_shares(num_samples=20_000, batch_size=128, num_epochs=3):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     best = None
     for _ in range(num_epochs):
-        updates, first, num_batches = 0.0, None, 0
+        updates, products, first, num_batches = [], [], None, 0
         start = clock()
         for images, labels in loader:
             if first is None:
@@ -122,16 +148,21 @@ def epoch_shares(num_samples=20_000, batch_size=128, num_epochs=3):
             optimizer.zero_grad(set_to_none=True)
             loss = F.cross_entropy(model(images), labels)
             before = clock()
+            if num_batches % 2 == 1:
+                loss * 1.25
+                products.append(clock() - before)
             loss = handler.update(loss)
-            updates += clock() - before
+            if num_batches % 2 == 0:
+                updates.append(clock() - before)
             num_batches += 1
             loss.backward()
             optimizer.step()
         epoch = clock() - start
-        own = max(0.0, first - plain_wait) + updates + num_batches * max(0.0, pruned_wait - plain_wait)
+        update, product = statistics.mean(updates), statistics.mean(products)
+        own = max(0.0, first - plain_wait) + num_batches * (update + max(0.0, beyond))
         if best is None or own / epoch < best["own_ms"] / best["epoch_ms"]:
-            best = {"epoch_ms": epoch * 1e3, "own_ms": own * 1e3, "updates_ms": updates * 1e3,
-                    "batches": num_batches, "limit_share": EPOCH_LIMIT}
+            best = {"epoch_ms": epoch * 1e3, "own_ms": own * 1e3, "updates_ms": num_batches * update * 1e3,
+                    "product_ms": num_batches * product * 1e3, "batches": num_batches, "limit_share": EPOCH_LIMIT}
     return best
 
 
@@ -181,10 +212,10 @@ def measure(args):
     kinds = {"update": ("bls-infobatch", UPDATE_LIMIT_US),
              "per-sample update": ("infobatch", SAMPLE_UPDATE_LIMIT_US)}
     for name, (method, limit) in kinds.items():
-        update, product, clock = update_microseconds(args.samples, 128, args.updates, method)
+        update, product, authors, clock = update_microseconds(args.samples, 128, args.updates, method)
         figures[name] = {"samples": args.samples, "batch": 128, "update_us": update - clock,
                          "product_us": product - clock, "beyond_product_us": update - product,
-                         "limit_us": limit}
+                         "authors_us": authors - clock, "limit_us": limit}
     figures["epoch of a small CNN"] = epoch_shares()
     scores = np.random.default_rng(1).gamma(2.0, 1.0, args.samples).astype(np.float32)
     half = {"infobatch": {"prune_ratio": 0.5},
@@ -199,20 +230,35 @@ def measure(args):
     return figures
 
 
+def judge(name, f):
+    """What a figure is called, what is aimed at, what was found, and whether it is within the aim."""
+    if "update_us" in f:
+        is_whole = name == "per-sample update"
+        found = f["update_us" if is_whole else "beyond_product_us"]
+        aim = f"at most {f['limit_us']:g} us {'in all' if is_whole else 'beyond the product'}"
+        return f"{name}, batch of {f['batch']}", aim, f"{found:.2f} us", found <= f["limit_us"]
+    if "epoch_ms" in f:
+        share = f["own_ms"] / f["epoch_ms"]
+        title = f"{name}, {f['batches']} batches"
+        return title, f"at most {100 * f['limit_share']:g} % of it", f"{100 * share:.3f} %", share <= f["limit_share"]
+    title = f"{name}, {f['samples']:,} samples"
+    return title, f"at most {f['limit']:g} x the core's", f"{f['ratio']:.2f} x", f["ratio"] <= f["limit"]
+
+
 def table(figures):
-    lines = ["| figure | Python | core or product | overhead | limit |", "|---|--:|--:|--:|--:|"]
+    lines = ["| figure | tamis | product, epoch or core | authors' code | judged | limit |", "|---|--:|--:|--:|--:|--:|"]
     for name, f in figures.items():
+        title, aim, found, _ = judge(name, f)
+        authors = f"{f['authors_us']:.2f} us" if "authors_us" in f else ""
         if "update_us" in f:
-            limit = f"{f['limit_us']:g} us" if "limit_us" in f else ""
-            lines.append(f"| {name}, batch of {f['batch']} | {f['update_us']:.2f} us "
-                         f"| {f['product_us']:.2f} us | {f['beyond_product_us']:.2f} us "
-                         f"| {limit} |")
+            own, other = f"{f['update_us']:.2f} us", f"{f['product_us']:.2f} us"
         elif "epoch_ms" in f:
-            lines.append(f"| {name}, {f['batches']} batches | {f['own_ms']:.2f} ms | {f['epoch_ms']:,.0f} ms "
-                         f"| {f['own_ms'] / f['epoch_ms']:.3%} | {f['limit_share']:.1%} |")
+            own, other = f"{f['own_ms']:.2f} ms", f"{f['epoch_ms']:,.0f} ms"
+            if "product_ms" in f:
+                own += f", of which torch's products {f['product_ms']:.2f} ms"
         else:
-            lines.append(f"| {name}, {f['samples']:,} samples | {f['python_ms']:.2f} ms "
-                         f"| {f['core_ms']:.2f} ms | {f['ratio']:.2f} x | {f['limit']:g} x |")
+            own, other = f"{f['python_ms']:.2f} ms", f"{f['core_ms']:.2f} ms"
+        lines.append(f"| {title} | {own} | {other} | {authors} | {found} | {aim} |")
     return "\n".join(lines)
 
 
@@ -239,10 +285,7 @@ def main():
                     "python": platform.python_version(), "machine": platform.platform()}
         result = {"versions": versions, "figures": figures}
         args.json.write_text(json.dumps(result, indent=1) + "\n")
-    is_within = (figures["update"]["beyond_product_us"] <= UPDATE_LIMIT_US
-                 and figures["per-sample update"]["update_us"] <= SAMPLE_UPDATE_LIMIT_US
-                 and figures["epoch of a small CNN"]["own_ms"] <= EPOCH_LIMIT * figures["epoch of a small CNN"]["epoch_ms"]
-                 and all(f["ratio"] <= PLAN_LIMIT for f in figures.values() if "ratio" in f))
+    is_within = all(judge(name, f)[-1] for name, f in figures.items())
     return 0 if is_within else 1
 
 

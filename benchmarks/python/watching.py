@@ -158,7 +158,7 @@ def measure(args):
     for name, is_weighted in (("norms", False), ("norms and weights", True)):
         found = figure(*timed_pairs(logits_model, 1000, is_weighted, args.pairs))
         figures[f"{BATCH} x 1000 logits, {name}"] = found | {"limit_us": LOGITS_LIMIT_US}
-        found = figure(*timed_pairs(small_cnn, 10, is_weighted, max(100, args.pairs // 10)))
+        found = figure(*timed_pairs(small_cnn, 10, is_weighted, max(100, args.pairs // 2)))
         figures[f"step of a small CNN, {name}"] = found | {"limit_us": STEP_LIMIT * found["plain_us"]}
     return figures
 
@@ -166,6 +166,11 @@ def measure(args):
 def table(result):
     told = ", ".join(f"{what} {microseconds:.0f} us" for what, microseconds in result["floors_us"].items())
     return f"{rows(result['figures'])}\n\nFor comparison, torch on the same core: {told}."
+
+
+def judge(name, f):
+    """What a figure is called, what is aimed at, what was found, and whether it is within the aim."""
+    return f"watching {name}", f"at most {f['limit_us']:.0f} us", f"{f['beyond_us']:.0f} us", f["beyond_us"] <= f["limit_us"]
 
 
 def rows(figures):
@@ -180,7 +185,7 @@ def rows(figures):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=lambda p: ROOT / p, default=ROOT / "build")
-    parser.add_argument("--pairs", type=int, default=2000, help="of steps; a tenth as many of the CNN's, which are long")
+    parser.add_argument("--pairs", type=int, default=2000, help="of steps; half as many of the CNN's, which are long")
     parser.add_argument("--core", type=int, default=0, help="the processor to run on")
     parser.add_argument("--json", type=pathlib.Path, help="file for the figures")
     args = parser.parse_args()
@@ -191,7 +196,7 @@ def main():
     print(table(result))
     if args.json:
         results.write(args.json, results.header() | result)
-    return 0 if all(f["beyond_us"] <= f["limit_us"] for f in figures.values()) else 1
+    return 0 if all(judge(name, f)[-1] for name, f in figures.items()) else 1
 
 
 if __name__ == "__main__":

@@ -49,11 +49,12 @@ class DatasetView(Dataset):  # type: ignore[type-arg]
         is_id = isinstance(index, (int, np.integer)) and index > INDEX_MASK
         return self.dataset[index & INDEX_MASK if is_id else index]
 
-    def __getitems__(self, ids: list[int]) -> Samples:
+    def __getitems__(self, ids: Any) -> Samples:
         """What torch's DataLoader calls for a whole batch."""
-        indices = ids
+        indices: Any = ids
         if len(ids) > 0 and isinstance(ids[0], (int, np.integer)) and ids[0] > INDEX_MASK:
-            indices = [int(i) & INDEX_MASK for i in ids]
+            ids = np.array(ids, dtype=np.int64)
+            indices = (ids & INDEX_MASK).tolist()
         fetch = getattr(self.dataset, "__getitems__", None)
         samples = [self.dataset[i] for i in indices] if fetch is None else fetch(indices)
         return Samples(samples, ids)
@@ -69,7 +70,7 @@ class DatasetView(Dataset):  # type: ignore[type-arg]
 class Samples(list[Any]):
     """The samples of a batch before collation, with their ids."""
 
-    def __init__(self, samples: Iterable[Any], ids: list[int]) -> None:
+    def __init__(self, samples: Iterable[Any], ids: list[int] | NDArray[np.int64]) -> None:
         super().__init__(samples)
         self.ids = ids
 
@@ -110,7 +111,7 @@ class Collate:
         if self.on_labels:
             return _put_on_labels(batch, np.array(ids, dtype=np.int64))
         if isinstance(batch, MutableMapping):
-            batch[IDS_KEY] = torch.tensor(ids)
+            batch[IDS_KEY] = torch.tensor(ids, dtype=torch.int64)
         elif type(batch) in (list, tuple):
             batch = Batch(batch)
             batch.ids = np.array(ids, dtype=np.int64)
