@@ -163,6 +163,7 @@ class LossBook {
   bool holds(std::size_t number, SampleIndex id) const;
   void observe_kept_back();
   static Pass read_pass(std::span<const std::byte> bytes);
+  void check_kept(const Pass& pass) const;
 
   Pruner* pruner_;
   Pass pass_;

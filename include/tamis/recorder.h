@@ -13,8 +13,9 @@
 namespace tamis {
 
 namespace detail {
+class RecordedSamples;
 struct RecordShard;
-}
+}  // namespace detail
 
 struct RecorderOptions {
   std::size_t num_samples = 0;  // size of the data set, in [1, 2^32 - 1]
@@ -93,7 +94,7 @@ class Recorder {
   int norm_order_ = 2;
   std::size_t shard_bytes_ = 0;
   std::vector<std::uint32_t> samples_;
-  std::vector<bool> is_recorded_;
+  std::unique_ptr<detail::RecordedSamples> recorded_;  // looks into samples_
   std::size_t shard_number_ = 0;
   std::unique_ptr<detail::RecordShard> shard_;  // the last one, as far as it goes
   bool is_written_ = true;                      // all of it

@@ -11,6 +11,7 @@
 #include "base/files/atomic_file.h"
 #include "runs/run_files.h"
 #include "runs/seal.h"
+#include "runs/sweep.h"
 
 namespace tamis::runs {
 
@@ -105,19 +106,36 @@ bool is_run_name(std::string_view name) {
          name.find_first_not_of("0123456789", at + kSeed.size()) == std::string_view::npos;
 }
 
-// The runs of the comparison; other folders, and other files in those of the runs, stay.
+// The temporary file of one that a comparison was writing when it was killed.
+bool is_unfinished_comparison_file(std::string_view name) {
+  const std::string_view target = detail::target_of_temporary(name);
+  return target == kCompareFile || target == kSummaryFile || target == kSweepFile;
+}
+
+// The comparison's folder. What a process that was killed had begun to write is gone: the lock is
+// held, so nobody is still writing it.
+std::unique_ptr<FolderLock> take_over(const fs::path& path) {
+  auto lock = std::make_unique<FolderLock>(path);
+  remove_files(path, is_unfinished_comparison_file);
+  return lock;
+}
+
+// The runs of the comparison, also those that were killed at once; other folders, and other files
+// in those of the runs, stay.
 void remove_comparison(const fs::path& path) {
   std::vector<fs::path> folders;
   for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.is_directory() && is_run_name(entry.path().filename().native()) &&
-        is_run(entry.path())) {
-      folders.push_back(entry.path());
+    const fs::path& folder = entry.path();
+    if (entry.is_directory() && is_run_name(folder.filename().native()) &&
+        (is_run(folder) || holds_unfinished_only(folder))) {
+      folders.push_back(folder);
     }
   }
   for (const fs::path& folder : folders) {
     remove_run(folder);
     if (fs::is_empty(folder)) fs::remove(folder);
   }
+  fs::remove(path / kSweepFile);
   fs::remove(path / kSummaryFile);
   fs::remove(path / kCompareFile);
 }
@@ -242,7 +260,7 @@ Comparison Comparison::create(const fs::path& path, const ComparisonPlan& plan,
         fmt::format("{}: is there and holds no comparison; choose another folder", path.native()));
   }
   fs::create_directories(path);
-  auto lock = std::make_unique<FolderLock>(path);
+  auto lock = take_over(path);
   ComparisonPlan merged = plan;
   if (is_there && existing == RunFolder::Existing::overwrite) {
     remove_comparison(path);
@@ -258,7 +276,7 @@ Comparison Comparison::open(const fs::path& path) {
     throw std::runtime_error(
         fmt::format("{}: holds no comparison (no {})", path.native(), kCompareFile));
   }
-  auto lock = std::make_unique<FolderLock>(path);
+  auto lock = take_over(path);
   return {path, std::move(lock), read_plan(path)};
 }
 

@@ -16,6 +16,8 @@
 #include "base/files/atomic_file.h"
 #include "base/files/posix_io.h"
 #include "base/former_name.h"
+#include "base/require_memory.h"
+#include "runs/json_cost.h"
 
 namespace tamis::runs {
 
@@ -113,29 +115,6 @@ std::string format_json(const Json& json, int depth) {
   return fmt::format("{}\n{}}}", text, std::string(static_cast<std::size_t>(2 * depth), ' '));
 }
 
-// Parsing is not recursive, but what walks through a document is.
-void check_depth(std::string_view text, std::string_view source) {
-  constexpr std::size_t kDeepest = 200;
-  std::size_t depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\') {
-      ++i;
-    } else if (c == '"') {
-      in_string = !in_string;
-    } else if (!in_string && (c == '[' || c == '{')) {
-      if (++depth > kDeepest) {
-        throw std::runtime_error(
-            fmt::format("{}: not valid JSON: must not be deeper than {}, got more at byte {}",
-                        source, kDeepest, i));
-      }
-    } else if (!in_string && (c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-}
-
 }  // namespace
 
 std::string format_line(const Json& json) {
@@ -158,6 +137,7 @@ std::string read_text(const std::string& path) {
   if (::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) {
     // One more, so that the end of the file shows without another allocation.
     room = static_cast<std::size_t>(status.st_size) + 1;
+    detail::require_memory(static_cast<double>(room), path);
   }
   std::string text;
   std::size_t size = 0;
@@ -177,7 +157,7 @@ Json parse_json(std::string text, std::string_view source) {
   if (text.find_first_not_of(" \t\r\n") == std::string::npos) {
     throw std::runtime_error(fmt::format("{}: must be JSON, got an empty file", source));
   }
-  check_depth(text, source);
+  check_cost(text, source);
   const std::vector<std::size_t> nans = replace_non_finite(text);
   try {
     return Json::parse(text);

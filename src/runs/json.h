@@ -18,7 +18,8 @@ std::string read_text(const std::string& path);
 
 // Beyond JSON it takes what Python writes for numbers that are not finite: NaN reads as null and
 // the infinities as numbers beyond the range of a float. Throws std::runtime_error with the source,
-// line and column.
+// line and column, and also if the document would take more memory than there is, or time that
+// grows faster than the text.
 Json parse_json(std::string text, std::string_view source);
 // Both of the above.
 Json read_json(const std::filesystem::path& path);

@@ -1,5 +1,6 @@
 #include "runs/run_files.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -25,13 +26,10 @@ bool is_numbered(std::string_view name, std::string_view stem, std::string_view 
   return is_number_suffix(name.substr(stem.size(), name.size() - stem.size() - suffix.size()));
 }
 
-// The names of the entries of a folder that are no folders themselves, taken before any is removed.
-std::vector<std::string> files_in(const fs::path& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (entry.is_symlink() || !entry.is_directory()) names.push_back(entry.path().filename());
-  }
-  return names;
+// All but the settings.
+bool is_file_beside_config(std::string_view name) {
+  return name != kConfigFile &&
+         (is_run_file(name) || is_run_file(detail::target_of_temporary(name)));
 }
 
 }  // namespace
@@ -53,11 +51,24 @@ bool is_unfinished_run_file(std::string_view name) {
   return is_run_file(target) && target != kAnalysisFile;
 }
 
-void remove_run(const fs::path& folder) {
-  for (const std::string& name : files_in(folder)) {
-    const bool is_ours = is_run_file(name) || is_run_file(detail::target_of_temporary(name));
-    if (is_ours && name != kConfigFile) fs::remove(folder / name);
+void remove_files(const fs::path& folder, bool (*is_meant)(std::string_view name)) {
+  std::vector<fs::path> paths;  // all of them before any is removed
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    const bool is_file = entry.is_symlink() || !entry.is_directory();
+    if (is_file && is_meant(entry.path().filename().native())) paths.push_back(entry.path());
   }
+  for (const fs::path& path : paths) fs::remove(path);
+}
+
+bool holds_unfinished_only(const fs::path& folder) {
+  const fs::directory_iterator entries(folder);
+  return std::all_of(begin(entries), end(entries), [](const auto& entry) {
+    return is_unfinished_run_file(entry.path().filename().native());
+  });
+}
+
+void remove_run(const fs::path& folder) {
+  remove_files(folder, is_file_beside_config);
   Recorder::remove(folder / kRecordFolder);
   fs::remove(folder / kConfigFile);
 }

@@ -24,6 +24,11 @@ bool is_run_file(std::string_view name);
 // analysis.json: another process may be writing that while the run goes on.
 bool is_unfinished_run_file(std::string_view name);
 
+// Removes the files in a folder whose names are meant; folders stay, whatever they are called.
+void remove_files(const std::filesystem::path& folder, bool (*is_meant)(std::string_view name));
+// True if the folder is empty but for what a killed process had begun to write.
+bool holds_unfinished_only(const std::filesystem::path& folder);
+
 // Removes the files of a run, its settings last: without them it would no longer be known as one.
 void remove_run(const std::filesystem::path& folder);
 

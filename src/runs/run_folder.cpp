@@ -15,29 +15,8 @@
 
 namespace tamis::runs {
 
-namespace {
-
 namespace fs = std::filesystem;
 using detail::concat;
-
-// True if nothing but what a killed process had begun to write is in the folder.
-bool is_as_good_as_empty(const fs::path& folder) {
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (!is_unfinished_run_file(entry.path().filename().native())) return false;
-  }
-  return true;
-}
-
-// The lock is held, so nobody is still writing them.
-void remove_unfinished(const fs::path& folder) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (is_unfinished_run_file(entry.path().filename().native())) paths.push_back(entry.path());
-  }
-  for (const fs::path& path : paths) fs::remove(path);
-}
-
-}  // namespace
 
 FolderLock::FolderLock(const fs::path& folder)
     : file_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -52,7 +31,8 @@ FolderLock::~FolderLock() { ::close(file_); }
 
 RunFolder::RunFolder(const fs::path& path)
     : path_(path), lock_(std::make_unique<FolderLock>(path)) {
-  remove_unfinished(path);
+  // The lock is held, so nobody is still writing them.
+  remove_files(path, is_unfinished_run_file);
 }
 
 void RunFolder::check_new(const fs::path& path, Existing existing) {
@@ -66,7 +46,7 @@ void RunFolder::check_new(const fs::path& path, Existing existing) {
                                     path.native(), " continues it, --overwrite replaces it, --out",
                                     " chooses another folder"));
   }
-  if (fs::exists(path) && !is_as_good_as_empty(path)) {
+  if (fs::exists(path) && !holds_unfinished_only(path)) {
     throw std::runtime_error(
         concat(path.native(), ": is not empty and holds no run; choose another folder"));
   }

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -84,6 +85,44 @@ TEST(Comparison, OverwritingRemovesItsRunsAndNothingElse) {
   EXPECT_TRUE(fs::exists(scratch / "c" / "full-seed0" / "notes.txt"));
   EXPECT_FALSE(is_run(scratch / "c" / "full-seed0"));
   EXPECT_FALSE(fs::exists(scratch / "c" / "full-seed1"));
+}
+
+// What a process that is killed leaves of a write; no comparison and no run has it afterwards.
+TEST(Comparison, TakenOverRemovesWhatWasUnderWay) {
+  const std::vector<std::string> names = {"compare.json.tmp-1-0", "summary.json.tmp-22-3",
+                                          "sweep.json.tmp-7-1"};
+  const auto created = [](Existing existing) {
+    return [existing](const fs::path& path) { Comparison::create(path, plan_of(), existing); };
+  };
+  const std::vector<std::function<void(const fs::path&)>> ways = {
+      created(Existing::refuse), created(Existing::overwrite),
+      [](const fs::path& path) { Comparison::open(path); }};
+  for (const auto& take_over : ways) {
+    const test::ScratchFolder scratch;
+    { Comparison::create(scratch.path(), plan_of(), Existing::refuse); }
+    for (const std::string& name : names) std::ofstream(scratch / name) << "{";
+    std::ofstream(scratch / "notes.json.tmp-1-0") << "mine";
+    take_over(scratch.path());
+    EXPECT_THAT(scratch.names(), ElementsAre("compare.json", "notes.json.tmp-1-0"));
+  }
+}
+
+TEST(Comparison, GoesOnWhereARunWasKilledAtOnce) {
+  for (const auto existing : {Existing::refuse, Existing::overwrite}) {
+    const test::ScratchFolder scratch;
+    { Comparison::create(scratch / "c", plan_of(), Existing::refuse); }
+    for (const char* const name : {"full-seed0", "seta-seed5"}) {
+      fs::create_directory(scratch / "c" / name);
+      std::ofstream(scratch / "c" / name / "config.json.tmp-1-0") << "{";
+    }
+    const auto comparison = Comparison::create(scratch / "c", plan_of(), existing);
+    // An overwritten comparison may have had other runs.
+    EXPECT_EQ(fs::exists(scratch / "c" / "seta-seed5"), existing == Existing::refuse);
+    EXPECT_FALSE(comparison.runs()[0].is_finished());
+    write_run(comparison.runs()[0]);
+    EXPECT_TRUE(comparison.runs()[0].is_finished());
+    EXPECT_FALSE(fs::exists(scratch / "c" / "full-seed0" / "config.json.tmp-1-0"));
+  }
 }
 
 TEST(Comparison, IsCreatedWhereAnEarlierOneWasKilledAtOnce) {
@@ -218,10 +257,12 @@ TEST(Comparison, OverwritingRemovesItsRunsOnly) {
     write_run(comparison.runs()[0]);
     comparison.finish();
   }
+  std::ofstream(scratch / "c" / "sweep.json") << "{}";  // of what it was
   fs::create_directory(scratch / "c" / "notes");
   Comparison::create(scratch / "c", plan_of({"full"}, {0}), Existing::overwrite);
   EXPECT_FALSE(fs::exists(scratch / "c" / "full-seed0"));
   EXPECT_FALSE(fs::exists(scratch / "c" / "summary.json"));
+  EXPECT_FALSE(fs::exists(scratch / "c" / "sweep.json"));
   EXPECT_TRUE(fs::exists(scratch / "c" / "notes"));
 }
 

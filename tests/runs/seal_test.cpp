@@ -100,15 +100,5 @@ TEST(Json, TextThatIsNotUtf8IsRefusedInOneSentence) {
       ThrowsMessage<std::runtime_error>(HasSubstr("text of a JSON file must be UTF-8")));
 }
 
-TEST(Json, DeepDocumentsAreRefused) {
-  const auto nested = [](std::size_t depth) {
-    return std::string(depth, '[') + std::string(depth, ']');
-  };
-  EXPECT_NO_THROW(parse_json(nested(200), "file"));
-  EXPECT_THAT([&] { parse_json(nested(100'000), "file"); },
-              ThrowsMessage<std::runtime_error>(HasSubstr("must not be deeper than 200")));
-  EXPECT_NO_THROW(parse_json("\"" + std::string(1000, '[') + "\"", "file"));
-}
-
 }  // namespace
 }  // namespace tamis::runs

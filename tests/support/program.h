@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -19,6 +20,7 @@
 
 #include "paths.h"
 #include "support/scratch_folder.h"
+#include "support/signals.h"
 
 namespace tamis::test {
 
@@ -30,6 +32,7 @@ struct Setting {
   bool close_output = false;     // start with standard output closed
   rlim_t file_size_limit = RLIM_INFINITY;
   rlim_t memory_limit = RLIM_INFINITY;
+  int ignored_signal = 0;  // as nohup does with SIGHUP; 0: none
   std::vector<std::pair<std::string, std::string>> environment = {};
 };
 
@@ -93,6 +96,7 @@ inline Outcome run(const Arguments& arguments, const Setting& setting = {}) {
     const rlimit memory{setting.memory_limit, setting.memory_limit};
     ::setrlimit(RLIMIT_AS, &memory);
 #endif
+    set_signals(setting.ignored_signal);
     ::execv(TAMIS_PROGRAM, argv.data());
     ::_exit(127);
   }

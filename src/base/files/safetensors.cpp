@@ -289,8 +289,16 @@ void SafetensorsReader::verify_blocks() {
       const auto part = data_.subspan(begin, std::min(kScanned, parts.end(p) - begin));
       crc32c_blocks(part, kBlock,
                     std::span(checksums).subspan(begin / kBlock, count_blocks(part.size())));
-      for (std::size_t t = 0; t < tensors_.size(); ++t) {
-        if (tensors_[t].dtype == "F32" && has_infinity(tensors_[t], part)) own[t] = 1;
+      // One tensor ends where the next begins: those in this part stand together.
+      const auto first =
+          std::partition_point(tensors_.begin(), tensors_.end(), [&](const Tensor& tensor) {
+            return tensor.bytes.data() + tensor.bytes.size() <= part.data();
+          });
+      for (auto tensor = first; tensor != tensors_.end(); ++tensor) {
+        if (tensor->bytes.data() >= part.data() + part.size()) break;
+        if (tensor->dtype == "F32" && has_infinity(*tensor, part)) {
+          own[static_cast<std::size_t>(tensor - tensors_.begin())] = 1;
+        }
       }
     }
     has_infinities[p] = std::move(own);

@@ -112,6 +112,20 @@ LossBook::Pass LossBook::read_pass(std::span<const std::byte> bytes) {
   return pass;
 }
 
+// What was kept back can be observed when the pass ends.
+void LossBook::check_kept(const Pass& pass) const {
+  constexpr LossKind kKinds[] = {LossKind::output_gradients, LossKind::mean_loss,
+                                 LossKind::sample_losses, LossKind::output_gradients};
+  try {
+    for (std::size_t k = 0; k < pass.kept.size(); ++k) {
+      const auto form = static_cast<std::size_t>(pass.kept[k].form);
+      pruner_->check_observation(pass.batches[k].count, kKinds[form]);
+    }
+  } catch (const std::invalid_argument&) {
+    fail_damaged();
+  }
+}
+
 void LossBook::after_load() {
   Pass pass;
   if (const std::span<const std::byte> bytes = pruner_->attachment(); !bytes.empty()) {
@@ -121,6 +135,7 @@ void LossBook::after_load() {
         pass.batches.front().begin > plan->size() || pass.batches.back().end() > plan->size()) {
       fail_damaged();
     }
+    check_kept(pass);
   }
   pass_ = std::move(pass);
 }

@@ -134,19 +134,29 @@ void remove_files(const fs::path& folder, bool (*is_meant)(std::string_view name
 
 }  // namespace
 
+RecordedSamples::RecordedSamples(std::size_t num_samples, std::span<const std::uint32_t> samples)
+    : num_samples_(num_samples), samples_(samples) {
+  constexpr std::size_t kAlwaysMarked = std::size_t{1} << 23U;
+  constexpr std::size_t kBitsPerSample = 64;
+  if (num_samples > kAlwaysMarked + kBitsPerSample * samples.size()) return;
+  marks_.resize(num_samples);
+  for (const std::uint32_t sample : samples) marks_[sample] = true;
+}
+
 std::size_t RecordShard::num_bytes() const {
   return sizeof(std::uint32_t) *
          (epochs.size() + batch_sizes.size() + mean_losses.size() + indices.size() +
           own_losses.size() + num_norms.size() + norms.size());
 }
 
-void RecordShard::truncate(std::uint64_t count, const std::vector<bool>& is_recorded) {
+void RecordShard::truncate(std::uint64_t count, const RecordedSamples& recorded) {
   epochs.resize(count);
   batch_sizes.resize(count);
   mean_losses.resize(count);
   indices.resize(sum_of(batch_sizes));
-  own_losses.resize(static_cast<std::size_t>(std::count_if(
-      indices.begin(), indices.end(), [&](std::uint32_t index) { return is_recorded[index]; })));
+  own_losses.resize(static_cast<std::size_t>(
+      std::count_if(indices.begin(), indices.end(),
+                    [&](std::uint32_t index) { return recorded.contains(index); })));
   num_norms.resize(std::min<std::size_t>(num_norms.size(), count));
   norms.resize(sum_of(num_norms));
 }
@@ -201,7 +211,7 @@ void write_shard(const fs::path& folder, std::size_t number, const RecordShard& 
 }
 
 RecordShard read_shard(const fs::path& folder, std::size_t number,
-                       const std::vector<bool>& is_recorded) {
+                       const RecordedSamples& recorded) {
   const RecordFile file(shard_path(folder, number));
   RecordShard shard{.first_step = file.number("first_step"),
                     .epochs = file.values<std::uint32_t>("epochs"),
@@ -221,8 +231,8 @@ RecordShard read_shard(const fs::path& folder, std::size_t number,
   }
   std::size_t num_own = 0;
   for (const std::uint32_t index : shard.indices) {
-    file.require(index < is_recorded.size(), "an index is beyond the data set");
-    if (is_recorded[index]) ++num_own;
+    file.require(index < recorded.num_samples(), "an index is beyond the data set");
+    if (recorded.contains(index)) ++num_own;
   }
   file.require(
       shard.epochs.size() == shard.num_steps() && shard.mean_losses.size() == shard.num_steps() &&
@@ -265,12 +275,6 @@ void remove_unfinished(const fs::path& folder) { remove_files(folder, is_unfinis
 void remove_record_files(const fs::path& folder) {
   remove_files(folder, is_unfinished);
   remove_files(folder, is_record_file);
-}
-
-std::vector<bool> mark_samples(const RecordSamples& samples) {
-  std::vector<bool> marks(samples.num_samples);
-  for (const std::uint32_t sample : samples.samples) marks[sample] = true;
-  return marks;
 }
 
 }  // namespace tamis::detail

@@ -1,6 +1,7 @@
 // The files of a recording: which samples, steps shard by shard, and true losses.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -10,6 +11,26 @@
 #include "tamis/recording.h"
 
 namespace tamis::detail {
+
+// Which samples of a data set are recorded. A file only says how many samples there are, so a bit
+// for each is taken up to a megabyte, or as far as the recorded samples themselves go.
+class RecordedSamples {
+ public:
+  // `samples`, ascending and below num_samples, must outlive this.
+  RecordedSamples(std::size_t num_samples, std::span<const std::uint32_t> samples);
+
+  std::size_t num_samples() const { return num_samples_; }
+  // For an index below num_samples().
+  bool contains(std::uint32_t index) const {
+    return marks_.empty() ? std::binary_search(samples_.begin(), samples_.end(), index)
+                          : marks_[index];
+  }
+
+ private:
+  std::size_t num_samples_;
+  std::span<const std::uint32_t> samples_;
+  std::vector<bool> marks_;  // empty if there are too many samples
+};
 
 // Consecutive steps. Entry k of `epochs`, `batch_sizes` and `mean_losses` is step first_step + k.
 struct RecordShard {
@@ -27,7 +48,7 @@ struct RecordShard {
   std::uint64_t num_steps() const { return batch_sizes.size(); }
   std::size_t num_bytes() const;
   // Keeps the first `count` steps.
-  void truncate(std::uint64_t count, const std::vector<bool>& is_recorded);
+  void truncate(std::uint64_t count, const RecordedSamples& recorded);
 };
 
 struct RecordSamples {
@@ -49,7 +70,7 @@ void write_true_losses(const std::filesystem::path& folder, const TrueLosses& tr
 // Verified; throw std::runtime_error with the file and what is wrong.
 RecordSamples read_samples(const std::filesystem::path& folder);
 RecordShard read_shard(const std::filesystem::path& folder, std::size_t number,
-                       const std::vector<bool>& is_recorded);
+                       const RecordedSamples& recorded);
 TrueLosses read_true_losses(const std::filesystem::path& path, std::size_t num_recorded);
 
 // Shards in the folder: files 0, 1, ... without a gap.
@@ -61,8 +82,5 @@ std::vector<std::uint64_t> true_loss_epochs(const std::filesystem::path& folder)
 void remove_unfinished(const std::filesystem::path& folder);
 // Removes all files that the functions above write, and no others.
 void remove_record_files(const std::filesystem::path& folder);
-
-// One bit per sample of the data set.
-std::vector<bool> mark_samples(const RecordSamples& samples);
 
 }  // namespace tamis::detail

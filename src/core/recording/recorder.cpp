@@ -63,12 +63,12 @@ Recorder::Recorder(fs::path folder) : folder_(std::move(folder)) {
   num_samples_ = chosen.num_samples;
   norm_order_ = chosen.norm_order;
   shard_bytes_ = chosen.shard_bytes;
-  is_recorded_ = detail::mark_samples(chosen);
   samples_ = std::move(chosen.samples);
+  recorded_ = std::make_unique<detail::RecordedSamples>(num_samples_, samples_);
   const std::size_t num_shards = detail::count_shards(folder_);
   shard_number_ = num_shards == 0 ? 0 : num_shards - 1;
   shard_ = std::make_unique<RecordShard>(
-      num_shards == 0 ? RecordShard{} : detail::read_shard(folder_, shard_number_, is_recorded_));
+      num_shards == 0 ? RecordShard{} : detail::read_shard(folder_, shard_number_, *recorded_));
 }
 
 Recorder::Recorder(Recorder&&) noexcept = default;
@@ -135,7 +135,7 @@ void Recorder::record(std::uint64_t epoch, std::span<const std::uint32_t> indice
   shard.mean_losses.push_back(static_cast<float>(mean_loss));
   shard.indices.insert(shard.indices.end(), indices.begin(), indices.end());
   for (std::size_t k = 0; k < indices.size(); ++k) {
-    if (!is_recorded_[indices[k]]) continue;
+    if (!recorded_->contains(indices[k])) continue;
     shard.own_losses.push_back(losses.empty() ? std::numeric_limits<float>::quiet_NaN()
                                               : losses[k]);
   }
@@ -152,7 +152,7 @@ void Recorder::record(std::uint64_t epoch, std::span<const std::uint32_t> indice
   const std::uint64_t next = num_steps();
   ++shard_number_;
   // Keeps its memory, which the next shard needs as well.
-  shard.truncate(0, is_recorded_);
+  shard.truncate(0, *recorded_);
   shard.first_step = next;
 }
 
@@ -178,10 +178,10 @@ void Recorder::rewind(std::uint64_t num_steps_kept) {
   // From the end, so that whenever this stops the files that are left are a recording.
   while (shard_->first_step > num_steps_kept) {
     fs::remove(detail::shard_path(folder_, shard_number_));
-    *shard_ = detail::read_shard(folder_, --shard_number_, is_recorded_);
+    *shard_ = detail::read_shard(folder_, --shard_number_, *recorded_);
   }
   if (num_steps_kept < num_steps()) {
-    shard_->truncate(num_steps_kept - shard_->first_step, is_recorded_);
+    shard_->truncate(num_steps_kept - shard_->first_step, *recorded_);
     is_written_ = false;
   }
 }

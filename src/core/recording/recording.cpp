@@ -40,13 +40,12 @@ Recording::Recording(const fs::path& folder)
 }
 
 void Recording::read(const std::function<void(const RecordedStep&)>& visit) const {
-  const std::vector<bool> is_recorded =
-      detail::mark_samples({.num_samples = num_samples_, .samples = samples_});
+  const detail::RecordedSamples recorded(num_samples_, samples_);
   std::vector<std::uint32_t> places;
   std::uint64_t step = 0;
   const std::size_t num_shards = detail::count_shards(folder_);
   for (std::size_t number = 0; number < num_shards; ++number) {
-    const detail::RecordShard shard = detail::read_shard(folder_, number, is_recorded);
+    const detail::RecordShard shard = detail::read_shard(folder_, number, recorded);
     if (shard.first_step != step) {
       throw std::runtime_error(concat(detail::shard_path(folder_, number).native(),
                                       ": begins with step ", shard.first_step, ", not ", step));
@@ -58,7 +57,7 @@ void Recording::read(const std::function<void(const RecordedStep&)>& visit) cons
       const auto batch = indices.first(shard.batch_sizes[k]);
       places.clear();
       for (const std::uint32_t index : batch) {
-        if (is_recorded[index]) places.push_back(place_of(samples_, index));
+        if (recorded.contains(index)) places.push_back(place_of(samples_, index));
       }
       const std::size_t num_norms = shard.num_norms.empty() ? 0 : shard.num_norms[k];
       visit({.step = step,

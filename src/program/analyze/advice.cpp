@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <numbers>
 #include <stdexcept>
@@ -234,7 +235,10 @@ Advice advise(const fs::path& run) {
     throw std::runtime_error(
         fmt::format("{}: holds no recording; tamis train --record makes one", run.native()));
   }
+  // The scores of the methods stand beside those.
+  constexpr double kMethodBytes = 16.0 * static_cast<double>(std::size(kMethods));
   const Recording recording(run);
+  require_memory_for(recording.num_samples(), kFidelityBytes + kMethodBytes, run.native());
   const RecordedVisits visits = read_visits(recording);
   Advice advice{.name = run.lexically_normal().string(),
                 .num_samples = recording.num_samples(),

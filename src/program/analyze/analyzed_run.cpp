@@ -6,7 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "program/shared/arguments.h"
+#include "program/analyze/score_replay.h"
 #include "runs/run.h"
 #include "tamis/pruner.h"
 #include "tamis/registry.h"
@@ -120,6 +120,7 @@ AnalyzedRun analyze_run(const AnalyzeOptions& options) {
                                          options.run.native()));
   }
   const Recording recording(options.run);
+  require_memory_for(recording.num_samples(), kFidelityBytes, options.run.native());
   const SavedRun facts = read_facts(options.run);
   const RecordedVisits visits = read_visits(recording);
   AnalyzedRun run{.name = facts.name,
@@ -130,8 +131,6 @@ AnalyzedRun analyze_run(const AnalyzeOptions& options) {
                   .num_epochs = visits.epochs.back().epoch + 1,
                   .batch_size = visits.batch_size,
                   .score = choose_score(options, facts.pruner)};
-  // All scores at once: one or two floats per sample each, 8 registered and 13 alphas.
-  require_memory(300.0 * static_cast<double>(run.num_samples), options.run.native());
   run.fidelity = measure_fidelity(recording, visits, run.score);
   run.why_no_signal = why_no_signal(visits);
   if (!run.why_no_signal.empty() && run.fidelity.epochs.empty()) {

@@ -40,6 +40,10 @@ struct Fidelity {
   std::vector<float> final_scores;
 };
 
+// What measure_fidelity() takes for each sample of the data set: all scores at once, one or two
+// floats each, 8 registered and 13 alphas.
+inline constexpr double kFidelityBytes = 300.0;
+
 // Replays the recording for all registered scores, and for `checked`, a batch loss score.
 // Empty epochs if there is nothing to compare with.
 Fidelity measure_fidelity(const Recording& recording, const RecordedVisits& visits,

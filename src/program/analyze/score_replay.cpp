@@ -1,7 +1,10 @@
 #include "program/analyze/score_replay.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
+#include "base/require_memory.h"
 #include "tamis/registry.h"
 
 namespace tamis::program {
@@ -9,6 +12,12 @@ namespace tamis::program {
 std::string_view to_text(LossKind kind) {
   if (kind == LossKind::mean_loss) return "batch losses";
   return kind == LossKind::sample_losses ? "per-sample losses" : "output gradients";
+}
+
+void require_memory_for(std::size_t num_samples, double bytes_per_sample,
+                        const std::string& source) {
+  detail::require_memory(bytes_per_sample * static_cast<double>(num_samples),
+                         fmt::format("{}: num_samples {}", source, num_samples));
 }
 
 Spec gradient_score(const Recording& recording) {

@@ -1,9 +1,11 @@
 // Scores of a recorded run, made again step by step.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,11 @@ namespace tamis::program {
 
 // What a score is made from, for people: "batch losses", "per-sample losses" or "output gradients".
 std::string_view to_text(LossKind kind);
+
+// Throws std::runtime_error if the machine has not the memory for this much per sample. How many
+// samples a data set has, a recording only says: it may hold the losses of a few.
+void require_memory_for(std::size_t num_samples, double bytes_per_sample,
+                        const std::string& source);
 
 // The score of output gradients that takes the norms which the recording has.
 Spec gradient_score(const Recording& recording);

@@ -48,6 +48,9 @@ SuspectList suspects_of_recording(const Recording& recording, const Spec& score,
                                   std::size_t count) {
   SuspectList suspects;
   suspects.num_samples = recording.num_samples();
+  // The ranking, the score with its copies, and what is ranked once it is put in order.
+  constexpr double kBytesPerSample = 24.0 + 32.0 + 104.0;
+  require_memory_for(suspects.num_samples, kBytesPerSample, recording.folder().native());
   HardnessRanking ranking(recording.num_samples());
   replay_epochs(recording, score, [&](std::uint64_t epoch, const ScoreReplay& replay) {
     suspects.score = replay.scorer().spec();

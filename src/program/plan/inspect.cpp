@@ -2,12 +2,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <cstdint>
-#include <fstream>
+#include <cstring>
 #include <memory>
+#include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/files/mapped_file.h"
+#include "base/files/safetensors_header.h"
 #include "program/commands.h"
 #include "program/shared/output.h"
 #include "program/shared/score_summary.h"
@@ -44,23 +49,22 @@ struct FileFacts {
 // The header of a safetensors file: its length as 8 bytes, then JSON. Only for files that have been
 // verified.
 FileFacts read_header(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  const detail::MappedFile mapped(path);
+  const std::span<const std::byte> file = mapped.bytes();
   std::uint64_t length = 0;
-  file.read(reinterpret_cast<char*>(&length), sizeof length);
-  std::string text(file ? length : 0, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file) throw std::runtime_error(path + ": cannot read the header");
-  const ordered_json header = ordered_json::parse(text);
+  if (file.size() >= sizeof length) std::memcpy(&length, file.data(), sizeof length);
+  if (file.size() < sizeof length || file.size() - sizeof length < length) {
+    throw std::runtime_error(path + ": cannot read the header");
+  }
+  const auto* const text = reinterpret_cast<const char*>(file.data()) + sizeof length;
+  const detail::SafetensorsHeader header =
+      detail::parse_header({text, static_cast<std::size_t>(length)});
   FileFacts facts;
-  for (const auto& [name, entry] : header.items()) {
-    if (name == "__metadata__") {
-      facts.format_version = std::stoull(entry.at("format_version").get<std::string>());
-      continue;
-    }
-    const auto offsets = entry.at("data_offsets").get<std::vector<std::uint64_t>>();
-    facts.arrays.push_back({name, entry.at("dtype").get<std::string>(),
-                            entry.at("shape").get<std::vector<std::uint64_t>>(),
-                            offsets.at(1) - offsets.at(0)});
+  for (const auto& [key, value] : header.metadata) {
+    if (key == "format_version") facts.format_version = std::stoull(value);
+  }
+  for (const detail::TensorEntry& entry : header.tensors) {
+    facts.arrays.push_back({entry.name, entry.dtype, entry.shape, entry.end - entry.begin});
   }
   return facts;
 }

@@ -184,16 +184,13 @@ ordered_json to_json(const ReplayResult& replayed) {
   return json;
 }
 
-// Scores, their copy and their JSON.
-void require_memory_for(std::size_t num_samples, const std::string& source) {
-  require_memory(24.0 * static_cast<double>(num_samples),
-                 fmt::format("{}: num_samples {}", source, num_samples));
-}
+// Of each sample: its score, a copy, and both as JSON.
+constexpr double kReplayBytes = 24.0;
 
 ReplayResult replay_trace(const std::string& path, const Spec& score) {
   const ordered_json document = read_large_json(path);
   TraceReader trace(document, path);
-  require_memory_for(trace.num_samples(), path);
+  require_memory_for(trace.num_samples(), kReplayBytes, path);
   Pruner pruner({.num_samples = trace.num_samples(),
                  .num_epochs = 1,
                  .policy = {.name = "none"},
@@ -211,7 +208,7 @@ ReplayResult replay_trace(const std::string& path, const Spec& score) {
 
 ReplayResult replay_recording(const std::string& folder, const Spec& score) {
   const Recording recording(folder);
-  require_memory_for(recording.num_samples(), folder);
+  require_memory_for(recording.num_samples(), kReplayBytes, folder);
   ScoreReplay replay(score, recording);
   std::uint64_t num_steps = 0;
   recording.read([&](const RecordedStep& step) {

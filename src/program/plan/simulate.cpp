@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/require_memory.h"
 #include "program/analyze/loss_landscape.h"
 #include "program/commands.h"
 #include "program/plan/simulate_ranks.h"
@@ -228,8 +229,8 @@ void simulate(const SimulateArguments& arguments) {
   }
   if (!arguments.save.empty()) check_replaceable(arguments.save);
   // Score, order, difficulty and losses of every sample.
-  require_memory(20.0 * static_cast<double>(arguments.num_samples),
-                 fmt::format("--samples {}", arguments.num_samples));
+  detail::require_memory(20.0 * static_cast<double>(arguments.num_samples),
+                         fmt::format("--samples {}", arguments.num_samples));
   Simulation simulation = as_usage([&] { return Simulation(options, arguments.batch_size); });
   Pruner& pruner = simulation.pruner();
   if (!arguments.json) print(introduction(pruner, arguments.batch_size) + std::string(kHeader));

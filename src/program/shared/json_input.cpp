@@ -15,27 +15,8 @@ using runs::get_float_or_null;
 using runs::Json;
 using runs::refuse;
 
-namespace {
-
-// The most memory that the text takes when it is parsed. An entry of an array takes 16 bytes and
-// one of an object 48; both are copied while their list grows, and a list of its own takes 56 more.
-double parsed_size(std::string_view text) {
-  constexpr double kEntry = 2.5 * 16.0;
-  constexpr double kMember = 2.5 * 48.0;
-  constexpr double kList = 56.0;
-  const auto count = [&](char c) {
-    return static_cast<double>(std::count(text.begin(), text.end(), c));
-  };
-  return kEntry * (count(',') + 1.0) + kMember * count(':') + kList * (count('[') + count('{'));
-}
-
-}  // namespace
-
 Json read_large_json(const std::string& path) {
-  const std::string source = path == "-" ? "standard input" : path;
-  std::string text = runs::read_text(path);
-  require_memory(static_cast<double>(text.size()) + parsed_size(text), source);
-  return runs::parse_json(std::move(text), source);
+  return runs::parse_json(runs::read_text(path), path == "-" ? "standard input" : path);
 }
 
 std::vector<float> read_scores(const std::string& path) {

@@ -1,9 +1,9 @@
 #include "training/data/cifar.h"
 
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 
 #include "base/check.h"
+#include "runs/json.h"
 #include "training/data/files.h"
 #include "training/data/png_image.h"
 
@@ -18,8 +18,8 @@ constexpr std::size_t kChannels = 3;
 constexpr std::size_t kArea = kSide * kSide;
 
 std::vector<std::uint8_t> read_labels(const std::filesystem::path& path) {
-  const std::vector<std::uint8_t> text = read_file(path);
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const std::vector<std::uint8_t> bytes = read_file(path);
+  const runs::Json json = runs::parse_json({bytes.begin(), bytes.end()}, path.native());
   if (!json.is_array()) {
     throw std::runtime_error(concat(path.native(), ": must be a JSON list of labels"));
   }

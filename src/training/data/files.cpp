@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/check.h"
+#include "base/require_memory.h"
 
 namespace tamis::training {
 
@@ -26,7 +27,11 @@ std::vector<std::uint8_t> read_file(const fs::path& path) {
   std::size_t used = 0;
   int got = 0;
   do {
-    bytes.resize(std::max<std::size_t>(std::size_t{1} << 20U, 2 * used));
+    const std::size_t size = std::max(std::size_t{1} << 20U, 2 * used);
+    // A packed file unpacks to as much as a thousand times its size. The old bytes stay for a
+    // while.
+    detail::require_memory(static_cast<double>(size + used), path.native());
+    bytes.resize(size);
     const auto room = static_cast<unsigned>(std::min<std::size_t>(bytes.size() - used, 1U << 30U));
     got = gzread(file.get(), bytes.data() + used, room);
     if (got > 0) used += static_cast<std::size_t>(got);

@@ -11,8 +11,8 @@
 
 namespace tamis::training {
 
-// The bytes of a file, unpacked if it is gzip. Throws std::runtime_error if it cannot be read or
-// the gzip data are damaged or cut short.
+// The bytes of a file, unpacked if it is gzip. Throws std::runtime_error if it cannot be read, the
+// gzip data are damaged or cut short, or they do not fit into memory.
 std::vector<std::uint8_t> read_file(const std::filesystem::path& path);
 
 // CRC-32 as in gzip and PNG files.

@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "support/loss_book.h"
@@ -13,6 +17,17 @@ namespace {
 using test::kNorms;
 using test::loss_at;
 using test::make_pruner;
+
+// An array of an attachment: its length and its values.
+template <typename... Values>
+void append(std::vector<std::byte>& bytes, Values... values) {
+  const std::array array = {values...};
+  const std::uint64_t size = array.size();
+  const auto length = std::as_bytes(std::span(&size, 1));
+  const auto content = std::as_bytes(std::span(array));
+  bytes.insert(bytes.end(), length.begin(), length.end());
+  bytes.insert(bytes.end(), content.begin(), content.end());
+}
 
 TEST(LossBook, AStateSavedInAPassInOrderCarriesWhatWasKeptBack) {
   const auto run = [](bool interrupted) {
@@ -73,6 +88,33 @@ TEST(LossBook, ADamagedAttachmentIsRefused) {
   }
 }
 
+TEST(LossBook, AnAttachmentWithALossThatCannotBeObservedIsRefused) {
+  // Whether a mean loss of so many samples is taken.
+  const auto is_taken = [](const std::string& score, std::uint32_t count) {
+    Pruner pruner = make_pruner(test::kNumSamples, score);
+    pruner.start_epoch(0);
+    std::vector<std::byte> bytes;
+    append(bytes, std::uint64_t{1}, std::uint64_t{0}, std::uint64_t{0}, std::uint64_t{0});
+    append(bytes, count);
+    append(bytes, 0U);
+    append(bytes, 1.5);
+    bytes.resize(bytes.size() + sizeof(std::uint64_t));  // no losses
+    pruner.set_attachment(bytes);
+    LossBook book(pruner);
+    try {
+      book.after_load();
+    } catch (const std::runtime_error&) {
+      return false;
+    }
+    book.end_pass();
+    return true;
+  };
+  EXPECT_TRUE(is_taken("last-batch-loss", 3));
+  EXPECT_FALSE(is_taken("last-batch-loss", 0));
+  EXPECT_FALSE(is_taken("sample-loss", 3));
+  EXPECT_FALSE(is_taken("output-gradient", 3));
+}
+
 TEST(LossBook, AStateSavedInAPassInOrderCarriesTheNormsThatWereKeptBack) {
   const auto run = [](bool interrupted) {
     Pruner pruner = make_pruner();
@@ -108,14 +150,7 @@ TEST(LossBook, AnAttachmentOfTheFirstVersionIsRead) {
   LossBook book(pruner);
   pruner.start_epoch(0);
   std::vector<std::byte> bytes;
-  const auto add = [&](auto... values) {
-    const std::array array = {values...};
-    const std::uint64_t size = array.size();
-    const auto length = std::as_bytes(std::span(&size, 1));
-    const auto content = std::as_bytes(std::span(array));
-    bytes.insert(bytes.end(), length.begin(), length.end());
-    bytes.insert(bytes.end(), content.begin(), content.end());
-  };
+  const auto add = [&](auto... values) { append(bytes, values...); };
   const auto u64 = [](auto value) { return static_cast<std::uint64_t>(value); };
   add(u64(1), u64(0), u64(0), u64(0));  // version, epoch, begin, is_broken
   add(3U, 2U);                          // samples of each batch

@@ -122,6 +122,13 @@ TEST_F(CompareCommand, PassesASignalOnAndSaysHowToContinue) {
   EXPECT_EQ(run({"compare", "--resume", folder_.at("c")}).code, 0);
 }
 
+TEST_F(CompareCommand, GoesOnAfterAHangUpThatItWasStartedToIgnore) {
+  before("kill -HUP $PPID");
+  const Outcome outcome = run(arguments({"--methods", "full", "ucb"}), {.ignored_signal = SIGHUP});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(calls().size(), 6U);
+}
+
 TEST_F(CompareCommand, SaysHowAProgramBreaksTheContract) {
   const auto refused = [&](const char* code, const char* message) {
     before(code);

@@ -152,7 +152,7 @@ TEST(BadJson, DeepNestingIsRefused) {
   const TextFolder folder;
   const std::string path = folder.write("deep.json", std::string(1'000'000, '['));
   EXPECT_THAT(run_refused(1, {"plan", "--scores", path, "--policy", "none"}),
-              HasSubstr("not valid JSON"));
+              HasSubstr("JSON must not be deeper than 200"));
   const std::string closed = std::string(100'000, '[') + std::string(100'000, ']');
   EXPECT_THAT(
       run_refused(1, {"plan", "--scores", folder.write("deep.json", closed), "--policy", "none"}),

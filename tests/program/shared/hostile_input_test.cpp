@@ -1,9 +1,13 @@
 // Arguments and files from someone who means no good, or from a script with a mistake.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/program.h"
@@ -99,18 +103,65 @@ TEST(HostileFile, OfAFewKilobytesTakesNoGigabytes) {
               HasSubstr("tensor scores is missing"));
 }
 
+// Processor time of the children that have ended.
+double children_seconds() {
+  rusage usage = {};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+TEST(HostileFile, OfManyFieldsIsInspectedInTimeThatGrowsWithThem) {
+  const TextFolder folder;
+  const std::string path = save_state(folder);
+  const auto seconds_for = [&](std::size_t count) {
+    write_bytes(path, rewritten(read_bytes(path), [&](ContainerParts& parts) {
+                  for (std::size_t i = 0; i < count; ++i) {
+                    parts.metadata.emplace_back("x" + std::to_string(count + i), "1");
+                  }
+                }));
+    const double before = children_seconds();
+    EXPECT_EQ(run({"inspect", path}).code, 0);
+    return children_seconds() - before;
+  };
+  // A lookup per field would take 256 times as long for 16 times as many.
+  const double few = seconds_for(10'000);
+  EXPECT_LT(seconds_for(160'000), 64.0 * std::max(few, 0.01));
+}
+
 // Refused before it is parsed, not ended by the system half-way. (Sanitizers need more address
 // space than any limit.)
 #ifndef TAMIS_SANITIZED
+std::string list_of(const std::string& entry, std::size_t count) {
+  std::string text = "[" + entry;
+  for (std::size_t i = 1; i < count; ++i) text += "," + entry;
+  return text + "]";
+}
+
 TEST(HostileFile, OfJsonThatDoesNotFitIntoMemoryIsRefused) {
   const TextFolder folder;
-  std::string text = "[1";
-  for (int i = 0; i < 8'000'000; ++i) text += ",1";
-  folder.write("scores.json", text + "]");
-  const Outcome outcome = run({"plan", "--scores", folder.at("scores.json"), "--policy", "none"},
-                              {.memory_limit = 300 * kMegabyte});
-  EXPECT_EQ(outcome.code, 1);
-  EXPECT_THAT(outcome.err, HasSubstr("needs about 0.3 GB of memory"));
+  const std::pair<const char*, std::size_t> lists[] = {{"1", 8'000'000}, {"\"\"", 4'200'000}};
+  for (const auto& [entry, count] : lists) {
+    folder.write("scores.json", list_of(entry, count));
+    EXPECT_THAT(run_refused(1, {"plan", "--scores", folder.at("scores.json"), "--policy", "none"},
+                            {.memory_limit = 300 * kMegabyte}),
+                HasSubstr("GB of memory, this machine has 0.3"))
+        << entry;
+  }
+}
+
+TEST(HostileFile, OfARunThatDoesNotFitIntoMemoryIsRefused) {
+  const TextFolder folder;
+  save_state(folder);
+  fs::rename(folder / "state", folder / "pruner.safetensors");
+  folder.write("config.json", "{}");
+  folder.write("samples.json", R"({"format": "tamis-samples", "format_version": 1, "files": )" +
+                                   list_of("\"\"", 4'200'000) + "}");
+  EXPECT_THAT(
+      run_refused(1, {"suspects", folder.path().string()}, {.memory_limit = 300 * kMegabyte}),
+      HasSubstr("samples.json needs about 0.4 GB of memory"));
 }
 #endif
 

@@ -3,11 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <csignal>
 #include <limits>
 #include <random>
 
 #include "program/shared/arguments.h"
 #include "program/shared/histogram.h"
+#include "program/shared/signals.h"
 #include "program/shared/table.h"
 
 namespace tamis::program {
@@ -34,14 +36,26 @@ TEST(ParseNumber, TakesTheWholeTextOrNothing) {
   }
 }
 
-TEST(RequireMemory, RefusesWhatNoMachineHas) {
-  EXPECT_NO_THROW(require_memory(1e3, "a little"));
-  try {
-    require_memory(1e18, "--samples 7");
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("--samples 7 needs about 1000000000.0 GB of memory"));
+// As nohup starts a program.
+TEST(StopSignals, LeaveASignalIgnoredThatWasIgnored) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const StopSignals signals;
+    std::raise(SIGHUP);
+    EXPECT_EQ(StopSignals::received(), 0);
   }
+  EXPECT_EQ(std::signal(SIGHUP, SIG_DFL), SIG_IGN);
+}
+
+TEST(StopSignals, AreNotedAndThenHandledAsBefore) {
+  const auto handler = [](int) {};
+  std::signal(SIGTERM, handler);
+  {
+    const StopSignals signals;
+    std::raise(SIGTERM);
+    EXPECT_EQ(StopSignals::received(), SIGTERM);
+  }
+  EXPECT_EQ(std::signal(SIGTERM, SIG_DFL), static_cast<void (*)(int)>(handler));
 }
 
 TEST(WithCommas, GroupsThreeDigits) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "support/memory_limit.h"
 #include "support/scratch_folder.h"
 #include "training/data/cifar.h"
 #include "training/data/files.h"
@@ -60,6 +61,18 @@ TEST(ReadFile, UnpacksGzipAndLeavesOtherFilesAsTheyAre) {
   EXPECT_EQ(read_file(folder / "plain"), bytes);
   EXPECT_EQ(read_file(folder / "packed.gz"), bytes);
 }
+
+// Sanitizers need more address space than any limit.
+#ifndef TAMIS_SANITIZED
+TEST(ReadFile, RefusesGzipThatUnpacksToMoreThanThereIsMemory) {
+  const test::ScratchFolder folder;
+  write_gz(folder / "zeros.gz", Bytes(100'000'000));
+  EXPECT_LT(std::filesystem::file_size(folder / "zeros.gz"), 1'000'000U);
+  const test::MemoryLimit limit(rlim_t{64} << 20U);
+  EXPECT_THAT([&] { read_file(folder / "zeros.gz"); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("zeros.gz needs about")));
+}
+#endif
 
 TEST(ReadFile, RefusesGzipThatIsCutShortOrChanged) {
   const test::ScratchFolder folder;
@@ -190,6 +203,11 @@ TEST(Cifar, RefusesLabelsThatAreNotAListOfBytes) {
     EXPECT_THROW(read_cifar_png({folder / "batch.png"}, folder / "labels.json"), std::runtime_error)
         << text;
   }
+  // As all JSON is: looked at before it is parsed.
+  const std::string deep = std::string(300, '[') + std::string(300, ']');
+  write(folder / "labels.json", Bytes(deep.begin(), deep.end()));
+  EXPECT_THAT([&] { read_cifar_png({folder / "batch.png"}, folder / "labels.json"); },
+              ThrowsMessage<std::runtime_error>(HasSubstr("JSON must not be deeper than 200")));
 }
 
 TEST(Png, ReturnsWhatWasWritten) {
