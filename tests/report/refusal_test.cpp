@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "report.h"
+#include "support/rewritten_state.h"
 
 namespace tamis::test {
 namespace {
@@ -170,6 +171,29 @@ TEST(ReportFolders, MustBeWhatAComparisonSays) {
   write_run(compare / "full-seed1", {.seed = 4});
   EXPECT_THAT(refused(compare), HasSubstr("full-seed1/config.json: seed must be 1, got 4"));
 }
+
+// Sanitizers need more address space than any limit.
+#ifndef TAMIS_SANITIZED
+TEST(ReportRefuses, WhatARecordedRunClaimsAndTheMachineDoesNotHave) {
+  const TextFolder folder;
+  write_recorded_run(folder.path(), 4);
+  const auto refused_with_little_memory = [&] {
+    return run_refused(1, {"report", "--json", folder.path().string()},
+                       {.memory_limit = rlim_t{300} << 20U});
+  };
+  std::string names = "[\"\"";
+  for (int i = 0; i < 4'200'000; ++i) names += R"(,"")";
+  folder.write("samples.json",
+               R"({"format": "tamis-samples", "format_version": 1, "files": )" + names + "]}");
+  EXPECT_THAT(refused_with_little_memory(), HasSubstr("samples.json needs about 0.4 GB"));
+  std::filesystem::remove(folder / "samples.json");
+  const auto path = folder / "record" / "samples.safetensors";
+  write_bytes(path, rewritten(read_bytes(path), [](ContainerParts& parts) {
+                parts.text("num_samples") = "4294967295";
+              }));
+  EXPECT_THAT(refused_with_little_memory(), HasSubstr("num_samples 4294967295 needs about"));
+}
+#endif
 
 }  // namespace
 }  // namespace tamis::test

@@ -89,6 +89,10 @@ TEST(ReportVerdict, SaysIfMoreTimeWasSavedThanPruningCan) {
   const nlohmann::json comparison = report_of({folder / "full", folder / "seta"});
   EXPECT_THAT(cautions_of(comparison), HasSubstr("seta saved more time than pruning can"));
   EXPECT_EQ(row_of(comparison, "seta")["more_saved_than_pruned"], true);
+  EXPECT_THAT(verdict_of(comparison),
+              AllOf(HasSubstr("seta took less training time: 90.0 % less than full"),
+                    HasSubstr("Pruning cannot save more than it prunes: something else slowed full "
+                              "down.")));
 }
 
 // A detector that trains with a distance to the truth: lower is better, and it has a unit.

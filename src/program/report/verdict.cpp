@@ -139,11 +139,16 @@ std::string saving_sentence(const Findings& findings, const Summary& summary) {
   if (!(*best.time_saved > 0.0)) {
     return findings.worse.empty() ? "No method saved training time." : kNoneWithoutLoss;
   }
-  return fmt::format("{}{} {} training time: {} less than {}, with {} of the samples pruned{}.",
+  const std::string caution =
+      best.saves_more_than_pruned()
+          ? fmt::format(" Pruning cannot save more than it prunes: something else slowed {} down.",
+                        summary.baseline)
+          : "";
+  return fmt::format("{}{} {} training time: {} less than {}, with {} of the samples pruned{}.{}",
                      findings.worse.empty() ? "" : "Of the methods not shown to be worse, ",
                      best.label, candidates.size() == 1 ? "took less" : "saved the most",
                      percent(*best.time_saved, 1), summary.baseline, percent(*best.pruned_share, 1),
-                     allowance(best, summary));
+                     allowance(best, summary), caution);
 }
 
 // Whether choosing samples by a score was worth more than training on as few without choosing.

@@ -1,14 +1,11 @@
 #include "program/shared/arguments.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <fstream>
 
 namespace tamis::program {
 
@@ -29,20 +26,6 @@ std::uint64_t to_count(const std::string& name, const std::string& text, CountRa
   const std::optional<std::uint64_t> count = parse_count(text);
   if (!count || *count < range.min || *count > range.max) refuse(name, describe(range), text);
   return *count;
-}
-
-// What the container may use, where there is such a limit (cgroup v2).
-double container_memory() {
-  double bytes = std::numeric_limits<double>::infinity();
-  std::ifstream("/sys/fs/cgroup/memory.max") >> bytes;
-  return bytes > 0.0 ? bytes : std::numeric_limits<double>::infinity();
-}
-
-// What the process may use, where there is such a limit.
-double process_memory() {
-  rlimit limit = {};
-  const bool is_limited = ::getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
-  return is_limited ? static_cast<double>(limit.rlim_cur) : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -121,17 +104,6 @@ void add_delta(CLI::App& command, std::optional<double>& target) {
   add_share(command, "--delta", target,
             "share of the epochs that are pruned, in [0, 1]; later epochs use\n"
             "all data (default: the policy's own, see below)");
-}
-
-void require_memory(double bytes, std::string_view what) {
-  const auto pages = static_cast<double>(sysconf(_SC_PHYS_PAGES));
-  const double physical = pages * static_cast<double>(sysconf(_SC_PAGESIZE));
-  const double available = std::min({physical, container_memory(), process_memory()});
-  if (available > 0.0 && bytes > available) {
-    throw std::runtime_error(
-        fmt::format("{} needs about {:.1f} GB of memory, this machine has {:.1f}", what,
-                    bytes / 1e9, available / 1e9));
-  }
 }
 
 }  // namespace tamis::program

@@ -78,8 +78,4 @@ void add_delta(CLI::App& command, std::optional<double>& target);
 // The largest number of samples that a data set may have.
 inline constexpr std::uint64_t kMaxSamples = std::numeric_limits<std::uint32_t>::max();
 
-// Throws std::runtime_error "<what> needs ... of memory" if the machine, the container or the limit
-// of the process (ulimit -v) has less than `bytes` in all. Better than being killed half-way.
-void require_memory(double bytes, std::string_view what);
-
 }  // namespace tamis::program

@@ -1,6 +1,6 @@
 #include "program/shared/signals.h"
 
-#include <csignal>
+#include <cstddef>
 
 namespace tamis::program {
 
@@ -8,30 +8,24 @@ namespace {
 
 volatile std::sig_atomic_t received_signal = 0;
 
-// SIGHUP: the terminal was closed, or the connection to it was lost.
-constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
-
 void note(int signal) { received_signal = signal; }
-
-void set_handler(int signal, void (*handler)(int), int flags) {
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  action.sa_flags = flags;
-  sigemptyset(&action.sa_mask);
-  sigaction(signal, &action, nullptr);
-}
 
 }  // namespace
 
 StopSignals::StopSignals() {
   received_signal = 0;
-  for (const int signal : kSignals) {
-    set_handler(signal, note, SA_RESTART | static_cast<int>(SA_RESETHAND));
+  struct sigaction action = {};
+  action.sa_handler = note;
+  action.sa_flags = SA_RESTART | static_cast<int>(SA_RESETHAND);
+  sigemptyset(&action.sa_mask);
+  for (std::size_t k = 0; k < kSignals.size(); ++k) {
+    sigaction(kSignals[k], nullptr, &before_[k]);
+    if (before_[k].sa_handler != SIG_IGN) sigaction(kSignals[k], &action, nullptr);
   }
 }
 
 StopSignals::~StopSignals() {
-  for (const int signal : kSignals) set_handler(signal, SIG_DFL, 0);
+  for (std::size_t k = 0; k < kSignals.size(); ++k) sigaction(kSignals[k], &before_[k], nullptr);
 }
 
 int StopSignals::received() { return received_signal; }

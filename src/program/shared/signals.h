@@ -1,6 +1,8 @@
-// Ctrl-C and SIGTERM: finish the step, save, leave.
+// Ctrl-C, SIGTERM and a closed terminal: finish the step, save, leave.
 #pragma once
 
+#include <array>
+#include <csignal>
 #include <exception>
 
 namespace tamis::program {
@@ -16,7 +18,9 @@ class Interrupted : public std::exception {
   int signal_;
 };
 
-// While it lives, the first SIGINT or SIGTERM is only noted; the second one kills as usual.
+// While it lives, the first SIGINT, SIGTERM or SIGHUP is only noted; the second one kills as usual.
+// A signal that was ignored before, as nohup has it, stays ignored. The destructor restores what
+// was set before.
 class StopSignals {
  public:
   StopSignals();
@@ -26,6 +30,12 @@ class StopSignals {
 
   // The signal that came, or 0.
   static int received();
+
+ private:
+  // SIGHUP: the terminal was closed, or the connection to it was lost.
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+
+  std::array<struct sigaction, kSignals.size()> before_ = {};
 };
 
 }  // namespace tamis::program

@@ -1,6 +1,7 @@
 #include "program/train/training_flags.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -28,6 +29,16 @@ constexpr std::string_view kData = "Data and model";
 constexpr std::string_view kTraining = "Training";
 constexpr std::string_view kPruning = "Options of scores and policies";
 constexpr std::array<std::string_view, 2> kSwitch = {"off", "on"};
+
+// Those that this process may use. std::thread counts all of the machine with some C libraries,
+// whatever taskset or a container allow; it is asked only if there are more than a set holds.
+std::size_t num_processors() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  const bool is_known = ::sched_getaffinity(0, sizeof allowed, &allowed) == 0;
+  return is_known ? static_cast<std::size_t>(CPU_COUNT(&allowed))
+                  : std::thread::hardware_concurrency();
+}
 
 template <typename Names>
 std::string join(const Names& names, std::string_view separator = ", ") {
@@ -237,8 +248,8 @@ void TrainingFlags::add_training(CLI::App& command) {
       kTraining, [](TrainingChoice& c, const std::string& text) {
         c.config.training.channels_last = find_name("--channels-last", text, kSwitch) == 1;
       });
-  add_count(command, "--threads", "processor cores for each process (default: all)", kTraining,
-            [](TrainingChoice& c, std::uint64_t n) { c.config.training.threads = n; });
+  add_count(command, "--threads", "processor cores for each process (default: all it may use)",
+            kTraining, [](TrainingChoice& c, std::uint64_t n) { c.config.training.threads = n; });
 }
 
 void TrainingFlags::add_pruning(CLI::App& command) {
@@ -307,8 +318,8 @@ TrainingChoice TrainingFlags::choose(const training::Preset* base) const {
     choice = {.config = preset->config, .options = preset->options};
   }
   // Not torch's own default, which takes two processors of a virtual machine for one.
-  choice.config.training.threads = std::max<std::uint64_t>(
-      1, std::thread::hardware_concurrency() / training::num_processes_here());
+  choice.config.training.threads =
+      std::max<std::uint64_t>(1, num_processors() / training::num_processes_here());
   training::choose_for_processor(choice.config.training);
   for (const Change& change : kinds_) change(choice);
   for (const Change& change : changes_) change(choice);

@@ -82,12 +82,12 @@ Json to_json(const CheckpointState& state, const FileNames& names) {
 }
 
 // The file that the index names: one of the folder's own, wherever the index comes from.
-fs::path part_of(const fs::path& folder, const runs::Fields& index, const char* key) {
+std::string part_of(const runs::Fields& index, const char* key) {
   const std::string name = index.text(key);
   if (!runs::is_checkpoint_part(name)) {
     runs::refuse(index.source(), key, "the name of a part of a checkpoint", name);
   }
-  return folder / name;
+  return name;
 }
 
 // The state, and the parts restored.
@@ -100,8 +100,11 @@ CheckpointState restore(const fs::path& folder, const CheckpointParts& parts) {
         "one executes nothing that a file says; finish the run with the version that began ",
         "it, or begin it again with --overwrite"));
   }
-  const fs::path model = part_of(folder, index, "model");
-  const fs::path pruner = part_of(folder, index, "pruner");
+  FileNames names{.number = index.whole("number"),
+                  .model = part_of(index, "model"),
+                  .pruner = part_of(index, "pruner"),
+                  .history = {}};
+  if (index.find("history") != nullptr) names.history = part_of(index, "history");
   CheckpointState state{.step = index.whole("step"),
                         .epochs_done = index.whole("epochs_done"),
                         .running = running_from_json(index.object("running").json(),
@@ -110,13 +113,16 @@ CheckpointState restore(const fs::path& folder, const CheckpointParts& parts) {
     state.last_metrics =
         runs::epoch_from_json(*last, runs::classification_metrics(), index.source());
   }
-  state.has_history = parts.history != nullptr && index.find("history") != nullptr;
+  state.has_history = parts.history != nullptr && !names.history.empty();
   if (state.has_history) {
-    parts.history->load(part_of(folder, index, "history"), state.step, state.epochs_done);
+    parts.history->load(folder / names.history, state.step, state.epochs_done);
   }
-  parts.pruner.load(pruner);
-  detail::together(parts.communicator,
-                   [&] { load_weights(model, state.step, parts.model, parts.optimizer); });
+  parts.pruner.load(folder / names.pruner);
+  detail::together(parts.communicator, [&] {
+    load_weights(folder / names.model, state.step, parts.model, parts.optimizer);
+    // A process that was killed while it saved leaves the checkpoint before, or half of one.
+    if (parts.communicator.rank() == 0) remove_others(folder, names);
+  });
   return state;
 }
 

@@ -16,6 +16,7 @@
 
 #include "paths.h"
 #include "support/scratch_folder.h"
+#include "support/signals.h"
 #include "support/tiny_run.h"
 #include "training/data/png_image.h"
 
@@ -29,7 +30,8 @@ using ::testing::Not;
 // One process of the program, with its output in a file.
 class Program {
  public:
-  Program(std::vector<std::string> arguments, fs::path output) : output_(std::move(output)) {
+  Program(std::vector<std::string> arguments, fs::path output, int ignored_signal = 0)
+      : output_(std::move(output)) {
     arguments.insert(arguments.begin(), TAMIS_PROGRAM);
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -39,6 +41,7 @@ class Program {
     const int file = ::open(output_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ::dup2(file, STDOUT_FILENO);
     ::dup2(file, STDERR_FILENO);
+    test::set_signals(ignored_signal);
     ::execv(argv[0], argv.data());
     ::_exit(127);
   }
@@ -86,6 +89,9 @@ std::vector<std::string> small_run(const std::string& out, const std::string& ep
       "--batch-size",  "32",      "--width", "0.25",         "--threads", "1",        "--method",
       "bls-infobatch", "--out",   out};
 }
+
+// So many that a signal after the first one comes before the last, however fast the machine is.
+const std::string kManyEpochs = "20";
 
 bool wait_for(const fs::path& path) {
   for (int k = 0; k < 3000 && !fs::exists(path); ++k) {
@@ -161,6 +167,18 @@ TEST(TrainProgram, SavesWhenItsTerminalIsClosed) {
   EXPECT_THAT(program.output(), HasSubstr("tamis train --resume " + out));
 }
 
+// As nohup starts it.
+TEST(TrainProgram, GoesOnWhenItsTerminalIsClosedIfItWasToldTo) {
+  const test::ScratchFolder scratch;
+  const std::string out = scratch / "run";
+  Program program(small_run(out, "6"), scratch / "output", SIGHUP);
+  ASSERT_TRUE(wait_for(fs::path(out) / "metrics.jsonl"));
+  ASSERT_FALSE(runs::read_run(out).is_finished()) << "the signal comes too late";
+  program.send(SIGHUP);
+  EXPECT_EQ(program.exit_code(), 0) << program.output();
+  EXPECT_TRUE(runs::read_run(out).is_finished());
+}
+
 TEST(TrainProgram, RefusesAPathThatItsSettingsCannotHold) {
   const test::ScratchFolder scratch;
   const fs::path data = scratch / "data\xff";
@@ -185,16 +203,16 @@ TEST(TrainProgram, InterruptedBySignalsAndResumedGivesTheUninterruptedRun) {
   const test::ScratchFolder scratch;
   const std::string whole = scratch / "whole";
   const std::string pieces = scratch / "pieces";
-  ASSERT_EQ(run_program(scratch, small_run(whole)).exit_code, 0);
+  ASSERT_EQ(run_program(scratch, small_run(whole, kManyEpochs)).exit_code, 0);
   {
-    Program program(small_run(pieces), scratch / "output");
-    ASSERT_TRUE(wait_for(fs::path(pieces) / "config.json"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    Program program(small_run(pieces, kManyEpochs), scratch / "output");
+    ASSERT_TRUE(wait_for(fs::path(pieces) / "metrics.jsonl"));
     program.send(SIGTERM);
     EXPECT_EQ(program.exit_code(), 128 + SIGTERM);
     EXPECT_THAT(program.output(), HasSubstr("tamis train --resume " + pieces));
   }
-  ASSERT_LT(runs::read_run(pieces).epochs.size(), 3U) << "the signal came too late";
+  ASSERT_LT(runs::read_run(pieces).epochs.size(), std::stoul(kManyEpochs))
+      << "the signal came too late";
   {
     Program program({"train", "--resume", pieces}, scratch / "output");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -212,11 +230,10 @@ TEST(TrainProgram, KilledAtAnyMomentItGoesOnFromItsLastCheckpoint) {
   const test::ScratchFolder scratch;
   const std::string whole = scratch / "whole";
   const std::string pieces = scratch / "pieces";
-  ASSERT_EQ(run_program(scratch, small_run(whole, "4")).exit_code, 0);
+  ASSERT_EQ(run_program(scratch, small_run(whole, kManyEpochs)).exit_code, 0);
   {
-    Program program(small_run(pieces, "4"), scratch / "output");
+    Program program(small_run(pieces, kManyEpochs), scratch / "output");
     ASSERT_TRUE(wait_for(fs::path(pieces) / "checkpoint.json"));
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
     program.send(SIGKILL);
     EXPECT_EQ(program.exit_code(), -SIGKILL);
   }
@@ -264,6 +281,8 @@ TEST(TrainProgram, SaysWhatIsWrongWithTheCommandLine) {
   refused({"--data", "imagenet"}, "fashion-mnist");
   refused({"--model", "vgg"}, "resnet18");
   refused({"--preset", "slow"}, "quick");
+  refused({"--out", ""}, "--out must not be empty");
+  refused({"--resume", ""}, "--resume must not be empty");
   refused({"--resume", "runs/x", "--epochs", "3"}, "--resume takes all settings from the run");
 }
 

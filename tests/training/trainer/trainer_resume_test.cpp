@@ -220,6 +220,19 @@ TEST(Resume, LeavesFilesOfOthersInItsFolder) {
   for (const std::string& name : folders) EXPECT_TRUE(fs::exists(run / name / "copy")) << name;
 }
 
+// A process that was killed between writing its checkpoint and removing the one before.
+TEST(Resume, RemovesCheckpointsThatAKilledProcessLeft) {
+  const test::ScratchFolder scratch;
+  const fs::path run = scratch / "run";
+  run_whole(test::tiny_config(), run);
+  const std::vector<std::string> old = {"checkpoint-2.safetensors", "pruner-2.safetensors"};
+  for (const std::string& name : old) std::ofstream(run / name) << "old";
+  test::resume(run);
+  for (const std::string& name : old) EXPECT_FALSE(fs::exists(run / name)) << name;
+  EXPECT_TRUE(fs::exists(run / "checkpoint.safetensors"));
+  EXPECT_TRUE(fs::exists(run / "pruner.safetensors"));
+}
+
 TEST(Resume, NeverReadsTheTorchScriptOfAnOlderVersion) {
   const test::ScratchFolder scratch;
   run_whole(test::tiny_config(), scratch / "run");
