@@ -90,6 +90,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     attempt([&] { tamis::training::read_idx(file.path()); });
     attempt([&] { tamis::training::read_idx_images(file.path(), file.path()); });
     attempt([&] { tamis::training::read_cifar_binary({file.path()}, 1); });
+    attempt([&] { tamis::training::read_cifar_png({}, file.path()); });  // its labels, as JSON
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// Recordings with right checksums and other contents: read, gone on with, analysed.
+// Recordings with right checksums and other contents: read, gone on with, analysed, advised on.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -8,7 +8,9 @@
 
 #include "edit_container.h"
 #include "memory_file.h"
+#include "program/analyze/advice.h"
 #include "program/analyze/analyzed_run.h"
+#include "program/analyze/suspect_list.h"
 #include "support/scratch_folder.h"
 #include "tamis/recorder.h"
 #include "tamis/recording.h"
@@ -49,7 +51,6 @@ struct Original {
 
 void use(const fs::path& folder) {
   const tamis::Recording recording(folder);
-  if (recording.num_samples() > 1'000'000) return;
   std::uint64_t num_steps = 0;
   recording.read([&](const tamis::RecordedStep& step) {
     ++num_steps;
@@ -58,8 +59,15 @@ void use(const fs::path& folder) {
     }
   });
   recording.true_losses();
-  if (recording.num_samples() <= 1000) tamis::program::analyze_run({.run = folder});
   auto recorder = tamis::Recorder::open(folder);
+  // Scores of all samples take memory as far as the machine has it, and here it is bounded.
+  if (recording.num_samples() <= 100'000) {
+    tamis::fuzz::attempt([&] { to_json(tamis::program::analyze_run({.run = folder})); });
+    tamis::fuzz::attempt([&] { to_json(tamis::program::advise(folder)); });
+    if (const auto score = tamis::program::best_score(recording)) {
+      to_json(tamis::program::suspects_of_recording(recording, *score, 10));
+    }
+  }
   recorder.rewind(recorder.num_steps() / 2);
 }
 

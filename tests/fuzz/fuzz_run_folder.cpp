@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "json_document.h"
+#include "edited_json.h"
 #include "memory_file.h"
 #include "runs/comparison.h"
 #include "runs/gallery.h"
@@ -20,6 +20,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using tamis::fuzz::attempt;
+using tamis::fuzz::document_text;
+using tamis::fuzz::edited;
 using tamis::fuzz::Source;
 using tamis::runs::Json;
 
@@ -51,38 +53,6 @@ constexpr const char* kGallery = R"({"format": "tamis-gallery", "format_version"
   "samples": [{"sample": 2, "place": "2", "label": "a", "true_label": "b", "predicted": "b",
                "forgotten": 3, "scores": [1.5, null], "picture": "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAAAAABX3VL4AAAADklEQVR42mP4z8DA8B8ABgAB/2U0+PcAAAAASUVORK5CYII="},
               {"sample": 5, "place": "b/5", "scores": [0, 1], "picture": "iVBORw0KGgo="}]})";
-
-// Replaces, adds or removes members somewhere in the document.
-Json edited(const char* text, Source& source) {
-  Json document = Json::parse(text);
-  const std::size_t count = source.below(4);
-  for (std::size_t k = 0; k < count; ++k) {
-    Json* at = &document;
-    while (at->is_structured() && !at->empty() && source.byte() % 3 != 0) {
-      auto item = at->begin();
-      std::advance(item, static_cast<std::ptrdiff_t>(source.below(at->size())));
-      at = &*item;
-    }
-    const std::uint8_t action = source.byte() % 3;
-    if (action == 0 && at->is_object() && !at->empty()) {
-      auto item = at->begin();
-      std::advance(item, static_cast<std::ptrdiff_t>(source.below(at->size())));
-      at->erase(item);
-      continue;
-    }
-    try {
-      *at = tamis::runs::parse_json(tamis::fuzz::make_value(source), "value");
-    } catch (const std::runtime_error&) {
-      continue;  // half of a pair of characters
-    }
-  }
-  return document;
-}
-
-std::string document_text(const Json& document, std::uint8_t choice) {
-  if (choice % 3 == 0 && document.is_object()) return tamis::runs::sealed_line(document);
-  return document.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 void write(const fs::path& path, const std::string& text) {
   std::ofstream(path, std::ios::binary) << text;

@@ -6,40 +6,15 @@
 #include <vector>
 
 #include "edit_container.h"
+#include "made_states.h"
 #include "memory_file.h"
 #include "support/simulated_run.h"
+#include "tamis/loss_book.h"
 #include "tamis/pruner.h"
-#include "tamis/registry.h"
 
 namespace {
 
 using tamis::Pruner;
-using tamis::PrunerOptions;
-
-// One state per score and policy, in the middle of a pruned epoch.
-std::vector<std::vector<std::byte>> make_states() {
-  std::vector<std::vector<std::byte>> states;
-  for (const auto& score : tamis::registered_scorers()) {
-    for (const auto& policy : tamis::registered_policies()) {
-      PrunerOptions options{.num_samples = 70,
-                            .num_epochs = 6,
-                            .policy = {std::string(policy.name)},
-                            .score = tamis::Spec{std::string(score.name)},
-                            .seed = 3};
-      if (states.size() % 3 == 1) options.homogeneous_batch_size = 8;
-      if (states.size() % 3 == 2) {
-        options.min_per_class = 0.1;
-        for (int i = 0; i < 70; ++i) options.labels.push_back(i % 5);
-      }
-      Pruner pruner(options);
-      tamis::test::simulate_epochs(pruner, 0, 2, 8);
-      pruner.start_epoch(2);
-      tamis::test::simulate_step(pruner, 8);
-      states.push_back(pruner.serialize());
-    }
-  }
-  return states;
-}
 
 void require(bool holds) {
   if (!holds) std::abort();
@@ -48,6 +23,9 @@ void require(bool holds) {
 void use(Pruner& pruner) {
   if (pruner.num_samples() > 10'000) return;
   for (const float score : pruner.scores()) require(!std::isinf(score));
+  tamis::LossBook book(pruner);
+  book.after_load();
+  book.end_pass();
   const auto saved = pruner.serialize();
   const std::uint64_t next = pruner.plan() != nullptr ? pruner.plan()->epoch() + 1 : 0;
   for (std::uint64_t epoch = next; epoch < next + 2 && epoch < pruner.options().num_epochs;
@@ -65,7 +43,7 @@ void use(Pruner& pruner) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const auto states = make_states();
+  static const auto states = tamis::fuzz::make_states();
   static tamis::fuzz::MemoryFile file;
   tamis::fuzz::Source source(data, size);
   tamis::test::ContainerParts parts(states[source.below(states.size())]);

@@ -3,6 +3,7 @@
 // makes the same, and more of them on a faster machine.
 //
 // Usage: fuzz_NAME CORPUS [SECONDS [SEED]]
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,7 +30,20 @@ using Input = std::vector<std::uint8_t>;
 // Of a machine that is busy with other things; an input takes a few milliseconds.
 constexpr unsigned kSecondsPerInput = 60;
 
+// More than what is loaded. A small input must not take more, as `make fuzz` has it.
+constexpr rlim_t kMemoryPerInput = rlim_t{1} << 30U;
+
 const Input* running = nullptr;
+
+void limit_memory() {
+#ifndef TAMIS_SANITIZED  // Sanitizers need more address space than any limit.
+  std::uint64_t num_pages = 0;
+  std::ifstream("/proc/self/statm") >> num_pages;
+  const rlim_t bytes = num_pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + kMemoryPerInput;
+  const rlimit limit = {bytes, bytes};
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) std::perror("setrlimit");
+#endif
+}
 
 // Shows the input that failed, to be put into the corpus: printf '...' > tests/fuzz/corpus/NAME/...
 void show_input(int signal) {
@@ -102,6 +116,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGALRM}) std::signal(signal, show_input);
+  limit_memory();
   for (const Input& input : corpus) run(input);
   std::mt19937_64 random(argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 1);
   std::uint64_t num_changes = 0;
