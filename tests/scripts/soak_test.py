@@ -36,8 +36,9 @@ class Soak(unittest.TestCase):
         with (self.build / "CTestTestfile.cmake").open("a") as file:
             file.write(f"{test}\n")
 
-    def soak(self, rounds):
-        return subprocess.run([SCRIPT, self.build, str(rounds)], cwd=self.root, capture_output=True, text=True, timeout=100)
+    def soak(self, rounds, *arguments):
+        command = [SCRIPT, self.build, str(rounds), *arguments]
+        return subprocess.run(command, cwd=self.root, capture_output=True, text=True, timeout=100)
 
     def num_runs(self):
         return len(self.notes.read_text().splitlines())
@@ -46,7 +47,7 @@ class Soak(unittest.TestCase):
         self.assertEqual(self.soak(2).returncode, 0)
         found = self.soak(3)
         self.assertEqual(found.returncode, 0, found.stderr)
-        self.assertEqual(len(found.stdout.splitlines()), 3)
+        self.assertEqual([line[:7] for line in found.stdout.splitlines() if "round" in line], ["round 1", "round 2", "round 3"])
         self.assertIn("round 3 of 3: 100% tests passed, 0 tests failed out of 1", found.stdout)
         self.assertEqual(self.num_runs(), 3)
 
@@ -64,6 +65,17 @@ class Soak(unittest.TestCase):
         self.assertIn("second (Failed)", found.stderr)
         self.assertIn("round 1 of 5 failed", found.stderr)
         self.assertEqual(self.num_runs(), 1)
+
+    def test_what_takes_time_on_purpose_is_left_out_unless_asked_for(self):
+        self.register('add_test(long "false")\nset_tests_properties(long PROPERTIES LABELS fuzz)')
+        self.assertEqual(self.soak(1).returncode, 0)
+        found = self.soak(2, "-L", "fuzz")
+        self.assertEqual(found.returncode, 1)
+        self.assertIn("long (Failed)", found.stderr)
+
+    def test_the_first_round_names_the_slowest_tests(self):
+        found = self.soak(1)
+        self.assertRegex(found.stdout, r"the slowest, in seconds:\n[0-9.]+ first\n$")
 
     def test_nothing_is_left_running(self):
         self.soak(1)
