@@ -48,15 +48,16 @@ def wait(say=print, attempts=5, pause=10.0):
 
 
 def measure(name, function, say=print, attempts=3):
-    """Calls the function, again if others disturbed it. Returns all results and the least disturbance."""
-    results, least = [], float("inf")
+    """Calls the function, again if others disturbed it. Returns all results, the least disturbed first, and its disturbance."""
+    found = []
     for attempt in range(1, attempts + 1):
         watch = Watch()
-        results.append(function())
+        result = function()
         others = watch.others()
-        least = min(least, others)
+        found.append((others, result))
         if others <= LIMIT:
             break
         again = "measuring again" if attempt < attempts else "giving up"
         say(f"{name}: others used {others:.1f} cores meanwhile; {again}")
-    return results, least
+    found.sort(key=lambda one: one[0])
+    return [result for _, result in found], found[0][0]

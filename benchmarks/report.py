@@ -104,33 +104,51 @@ def provenance(result):
             f"commit {result['commit'][:12]}, best of {result['repetitions']}.{disturbance}")
 
 
-# How much worse a ratio may be than the one of the kept result.
+# How much worse a ratio may be than the one of the committed result.
 TOLERANCE = 1.10
 RED, PLAIN = "\033[31m", "\033[0m"
 
 
 def ratios(result):
-    """{(operation, N): time as a multiple of the floor, or of the peer where there is no floor}."""
-    measured = result["measured"]
+    """{operation: (ratio, of what)}, measured side by side in one run; more is worse."""
+    measured, parts = result["measured"], result.get("parts", {})
     found = {}
     for title, own, peer, floor in ROWS:
         for n in sizes_of(result):
             time, base = (measured.get(name.format(n=n)) for name in (own, floor or peer))
             if time and base:
-                found[title, n] = time["seconds"] / base["seconds"]
+                found[f"{title}, N = {n:.0e}"] = time["seconds"] / base["seconds"], f"x the {'floor' if floor else 'peer'}"
+    for part, n in (name.split("/")[1:] for name in parts if name.startswith("part/")):
+        if part != "copy":
+            found[f"part of a plan: {PART_TITLES[part]}, N = {int(n):.0e}"] = (
+                parts[f"part/{part}/{n}"] / parts[f"part/copy/{n}"], "x the copy")
+    for name, f in result.get("package", {}).items():
+        if "update_us" in f:
+            found[f"Python: {name}"] = f["update_us"] / f["product_us"], "x the product"
+        elif "epoch_ms" in f:
+            found[f"Python: {name}"] = 100 * f["own_ms"] / f["epoch_ms"], "% of it"
+        else:
+            found[f"Python: {name}"] = f["ratio"], "x the core's"
+    for name, f in result.get("watching", {}).items():
+        found[f"watched: {name}"] = 1 + f["beyond_us"] / f["plain_us"], "x the plain one"
+    for entry in result.get("memory", []):
+        title = f"{entry['policy']}, N = {entry['samples']:.0e}, {threads_of(entry)}"
+        found[f"peak memory: {title}"] = entry["bytes_per_sample"], "bytes per sample"
+        if "file_bytes_per_sample" in entry:
+            found[f"state file: {title}"] = entry["file_bytes_per_sample"], "bytes per sample"
     return found
 
 
 def regressions(result, committed, color):
-    """Text: the operations that are more than 10 % slower than in the kept result, as ratios within each run."""
+    """Text: the operations that are more than 10 % worse than in the committed result, as ratios within each run."""
     before = ratios(committed)
-    lines = [f"{title}, N = {n:.0e}: {ratio:.3g} x the floor, {before[title, n]:.3g} x in the result of "
-             f"{committed['date'][:10]}"
-             for (title, n), ratio in ratios(result).items()
-             if (title, n) in before and ratio > TOLERANCE * before[title, n]]
+    date = committed["date"][:10]
+    lines = [f"{what}: {ratio:.3g} {of}, {before[what][0]:.3g} in the result of {date}"
+             for what, (ratio, of) in ratios(result).items()
+             if what in before and ratio > TOLERANCE * before[what][0]]
     if not lines:
-        return f"No ratio is more than 10 % worse than in the result of {committed['date'][:10]}."
-    text = "\n".join(["Slower by more than 10 %:", *lines])
+        return f"No ratio is more than 10 % worse than in the result of {date}."
+    text = "\n".join(["Worse by more than 10 %:", *lines])
     return f"{RED}{text}{PLAIN}" if color else text
 
 
@@ -159,18 +177,30 @@ def aims_table(result):
         is_reached = ratio <= limit if kind == "floor" else 1 / ratio >= limit
         aim, found = ((f"at most {limit:g} x the floor", f"{ratio:.3g} x") if kind == "floor"
                       else (f"{limit:g} x faster", f"{1 / ratio:.3g} x"))
-        lines.append(f"| {title} | {n:.0e} | {aim} | {found} | {'reached' if is_reached else 'missed'} |")
+        lines.append(f"| {title} | {n:.0e} | {aim} | {found} | {verdict(is_reached)} |")
+    for section, judge in (("package", overhead.judge), ("watching", watching.judge)):
+        for name, figure in result.get(section, {}).items():
+            title, aim, found, is_reached = judge(name, figure)
+            lines.append(f"| {title} | | {aim} | {found} | {verdict(is_reached)} |")
     return "\n".join(lines)
 
 
+def verdict(is_reached):
+    return "reached" if is_reached else "missed"
+
+
+def threads_of(entry):
+    return f"{entry['threads']} thread{'s' if entry['threads'] > 1 else ''}"
+
+
 def memory_table(entries):
-    lines = ["| policy | N | peak memory per sample | state file per sample | plan | save | load |",
-             "|---|--:|--:|--:|--:|--:|--:|"]
+    lines = ["| policy | N | threads | peak memory per sample | state file per sample | plan | save | load |",
+             "|---|--:|--:|--:|--:|--:|--:|--:|"]
     for entry in entries:
         save, load = (duration(entry[name]) if name in entry else "" for name in ("save_seconds", "load_seconds"))
         file = f"{entry['file_bytes_per_sample']:.2f} bytes" if "file_bytes_per_sample" in entry else ""
-        lines.append(f"| {entry['policy']} | {entry['samples']:.0e} | {entry['bytes_per_sample']:.2f} bytes | {file} "
-                     f"| {duration(entry['plan_seconds'])} | {save} | {load} |")
+        lines.append(f"| {entry['policy']} | {entry['samples']:.0e} | {entry['threads']} "
+                     f"| {entry['bytes_per_sample']:.2f} bytes | {file} | {duration(entry['plan_seconds'])} | {save} | {load} |")
     return "\n".join(lines)
 
 
@@ -218,7 +248,7 @@ def table(result):
             lines.append(f"| {title} | {n:.0e} | {duration(time['seconds'])} | {faster} | {over} |")
     lines += ["", "What was aimed at:", "", aims_table(result), ""]
     if result.get("memory"):
-        lines += ["A whole run in memory, one core, one measurement each:", "", memory_table(result["memory"]), ""]
+        lines += ["A whole run in memory, one measurement each:", "", memory_table(result["memory"]), ""]
     if result.get("parts"):
         lines += ["Where the time of a plan goes:", "", parts_table(result["parts"]), ""]
     if result.get("package"):
