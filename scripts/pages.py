@@ -19,6 +19,20 @@ def table(header, rows, numbers=False):
     return "\n".join(["| " + " | ".join(header) + " |", rule] + ["| " + " | ".join(row) + " |" for row in rows])
 
 
+def saved(row, digits):
+    """The share of the time that a method saved, marked if pruning alone cannot have saved it."""
+    if row["time_saved"] is None:
+        return "-"
+    return f"{100 * row['time_saved']:.{digits}f} %{'*' if row.get('more_saved_than_pruned') else ''}"
+
+
+def saved_note(rows, baseline):
+    """What the mark of `saved` means, to follow the table; empty if no row has it."""
+    if not any(row.get("more_saved_than_pruned") for row in rows):
+        return ""
+    return f"\n\n`*`: more than was pruned, which pruning cannot save: something else slowed {baseline} down."
+
+
 def points(difference):
     """A difference of shares in points, with its interval."""
     mean, low, high = (100 * difference[key] for key in ("mean", "low", "high"))

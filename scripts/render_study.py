@@ -94,13 +94,13 @@ def table(rows, baseline):
             difference(row),
             percent(row["pruned_share"]),
             f"{row['train_seconds_mean']:.0f} s",
-            "-" if row["time_saved"] is None else percent(row["time_saved"]),
+            pages.saved(row, 1),
             percent(row["prune_overhead"], 3),
         ]
         for row in rows
     ]
     header = ["method", "accuracy", f"difference to {baseline}", "pruned", "time", "saved", "overhead"]
-    return pages.table(header, cells, numbers=True)
+    return pages.table(header, cells, numbers=True) + pages.saved_note(rows, baseline)
 
 
 def rows_of(result, methods):

@@ -87,12 +87,12 @@ def table(task, result):
     rows = []
     for row in result["summary"]["rows"]:
         method = row["method"]
-        saved = "-" if row["time_saved"] is None else f"{100 * row['time_saved']:.0f} %"
         mean = f"{value(metric, row['mean'])} ± {value(metric, row['deviation'])}"
         left_out = f"{100 * (1 - result['used_share'][method]):.1f} %"
-        rows.append([method, mean, difference(metric, row), left_out, saved, paper(task, method)])
+        rows.append([method, mean, difference(metric, row), left_out, pages.saved(row, 0), paper(task, method)])
     name = metric["name"].replace("_", " ") + (", %" if metric.get("unit") == "fraction" else "")
-    return pages.table(["method", name, "difference to full", "left out", "saved", f"paper: {task.theirs}"], rows, numbers=True)
+    header = ["method", name, "difference to full", "left out", "saved", f"paper: {task.theirs}"]
+    return pages.table(header, rows, numbers=True) + pages.saved_note(result["summary"]["rows"], "full")
 
 
 def verdict(result):

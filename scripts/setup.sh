@@ -30,4 +30,4 @@ echo "setup: installing ${missing[*]}"
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
   apt-get install -y -q --no-install-recommends "${missing[@]}" |
-  { grep -E '^(Need to get|Get:|Setting up)' || true; }
+  { grep --line-buffered -E '^(Need to get|Get:|Setting up)' || true; }

@@ -3,9 +3,9 @@
 
 scripts/test_installs.py [--torch SPEC] [--wheel FILE] PYTHON...
 
-For every interpreter: an empty virtual environment, `pip install` of this folder with build isolation (or of FILE),
-`python -m tamis`, the program's commands; with --torch then `pip install SPEC` (several GB, PyPI's build for CUDA) and
-`python -m tamis` once more. The environments are removed. Exit code 1 if anything failed.
+For every interpreter: an empty virtual environment, `pip install` of this folder with build isolation (or of FILE), which must
+leave nothing in the folder, `python -m tamis`, the program's commands; with --torch then `pip install SPEC` (several GB, PyPI's
+build for CUDA) and `python -m tamis` once more. The environments are removed. Exit code 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ def timed(*command: object) -> str:
     return f"{time.monotonic() - start:.0f} s ({processor:.0f} s)"
 
 
+def listing() -> set[pathlib.Path]:
+    """What lies where a build could leave something."""
+    return {path for folder in (SOURCES, SOURCES / "report") for path in folder.iterdir()}
+
+
 def check_package(python: pathlib.Path, with_torch: bool) -> str:
     output = run(python, "-m", "tamis")
     for line in ["core: ok", "program: ok", "DataLoader: ok" if with_torch else "DataLoader: not available"]:
@@ -72,7 +77,10 @@ def try_install(interpreter: str, what: pathlib.Path, torch: str | None) -> list
         run(interpreter, "-m", "venv", folder)
         scripts = pathlib.Path(folder) / "bin"
         python = scripts / "python"
+        before = listing()
         install = timed(python, "-m", "pip", "install", "--no-cache-dir", what)
+        if left := listing() - before:
+            raise Failure(f"pip left in the sources: {', '.join(map(str, sorted(left)))}")
         cells = [version, install, check_package(python, False), check_program(scripts / "tamis")]
         if torch:
             cells += [timed(python, "-m", "pip", "install", "--no-cache-dir", torch), check_package(python, True)]

@@ -48,6 +48,11 @@ sys.exit(not os.path.exists(os.path.join(sysconfig.get_paths()["include"], "Pyth
   echo "$python" > "$made_with"
 fi
 
+# Every ten seconds: where its output is no terminal pip shows nothing of a download, nor of unpacking.
+tell_size() {
+  while sleep 10 >/dev/null 2>&1; do echo "venv: $venv has $(du -sm "$venv" 2>/dev/null | cut -f 1) MB"; done
+}
+
 # install NAME: once for each version of its file.
 install() {
   local file=requirements/$1.txt stamp=$venv/.installed-$1
@@ -57,7 +62,17 @@ install() {
   local again=()
   [ ! -e $venv/.torch-is-given ] || again=(--ignore-installed)
   echo "venv: installing $(grep -oE '^[a-z][a-z0-9-]*' "$file" | uniq | paste -sd ' ')"
-  $venv/bin/python -m pip install --disable-pip-version-check --no-input "${again[@]}" -r "$file" | sed -u '/already satisfied/d'
+  local downloads
+  downloads=$(realpath "$venv")/.downloads
+  mkdir -p "$downloads"
+  tell_size &
+  telling=$!
+  trap 'kill $telling; rm -rf "$venv/.downloads"' EXIT
+  TMPDIR=$downloads $venv/bin/python -m pip install --disable-pip-version-check --no-input "${again[@]}" -r "$file" |
+    sed -u '/already satisfied/d'
+  kill $telling
+  trap - EXIT
+  rm -rf "$downloads"
   cp "$file" "$stamp"
 }
 

@@ -44,7 +44,7 @@ class Part:
         """Samples that all runs see, about; for the time left."""
         data = self.settings.get("data", "cifar10")
         size = self.settings.get("limit", SAMPLES.get(data, 0))
-        epochs = self.settings.get("epochs", 18)
+        epochs = self.settings.get("epochs", 21)
         return round(self.num_rows() * self.seeds * size * epochs * (1 - (self.target or 0)))
 
 

@@ -1,6 +1,6 @@
-# Builds and runs the consumer in WORK_DIR, with COMPONENT of tamis FROM a package (the installed build in BUILD_DIR), fetch or
-# subdirectory (our sources). SETTINGS: a CMake script with the cache variables of our build. REFUSED: a regular expression; the
-# configuration must fail with such a message.
+# Builds and runs the consumer in WORK_DIR, with COMPONENT of tamis FROM a package (the installed build in BUILD_DIR), core (what
+# the test core_subdirectory built, without torch), fetch or subdirectory (our sources). SETTINGS: a CMake script with the cache
+# variables of our build. REFUSED: a regular expression; the configuration must fail with such a message.
 file(REMOVE_RECURSE ${WORK_DIR})
 set(source ${CMAKE_CURRENT_LIST_DIR})
 set(build ${WORK_DIR}/build)
@@ -14,9 +14,15 @@ endfunction()
 
 if(FROM STREQUAL "package")
   run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/prefix)
+elseif(FROM STREQUAL "core")
+  run(${CMAKE_COMMAND} --install ${WORK_DIR}/../core_subdirectory/build --prefix ${WORK_DIR}/prefix)
+  set(FROM package)
 endif()
 set(configure ${CMAKE_COMMAND} -S ${source} -B ${build} -C ${SETTINGS} -DFROM=${FROM} -DCOMPONENT=${COMPONENT}
     -DTAMIS_SOURCE=${source}/../.. -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix)
+if(FROM STREQUAL "subdirectory" AND COMPONENT STREQUAL "core")
+  list(APPEND configure -DTAMIS_INSTALL=ON)
+endif()
 if(REFUSED)
   execute_process(COMMAND ${configure} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
   string(REGEX REPLACE "[ \n]+" " " text "${output}")

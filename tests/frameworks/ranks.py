@@ -59,9 +59,10 @@ def _be_rank(rank, size, port, task, arguments, results):
 
 
 def _free_port():
-    # Not one that the system hands out by itself (from 32768 on): others might get it meanwhile.
+    # Not one that the system hands out by itself (from 32768 on): others might get it meanwhile. The
+    # seed of the tests must not choose it: it would be that of the test before, which may still close.
     while True:
-        port = random.randrange(12_000, 32_000)
+        port = random.SystemRandom().randrange(12_000, 32_000)
         with socket.socket() as listener:
             try:
                 listener.bind(("127.0.0.1", port))

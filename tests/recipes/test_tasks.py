@@ -49,6 +49,15 @@ def test_the_table_has_our_figures_and_the_papers():
     assert "| Classification, ResNet-18 | 0.100 | 0.200 | 0.900 |" in text
 
 
+def test_a_saving_beyond_what_was_pruned_is_marked():
+    assert "more than was pruned" not in render_tasks.page({"resnet18": result()})
+    marked = result()
+    marked["summary"]["rows"][3] |= {"time_saved": 0.34, "more_saved_than_pruned": True}
+    text = render_tasks.page({"resnet18": marked})
+    assert "| 30.0 % | 34 %* | 78.3, 33.9 % pruned |" in text
+    assert "`*`: more than was pruned, which pruning cannot save: something else slowed full down." in text
+
+
 def test_what_pruning_costs_is_said():
     text = render_tasks.page({"resnet18": result()})
     assert "Worse than full, beyond what the seeds explain: fewer-epochs, bls-seta." in text
