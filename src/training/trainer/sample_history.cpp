@@ -108,6 +108,11 @@ void SampleHistory::load(const std::filesystem::path& path, std::uint64_t step,
   require_field(file, "format_version", kHistoryFormatVersion);
   require_field(file, "step", std::to_string(step));
   file.verify_data();
+  // Told by another file: were it taken on trust, the list of epochs would take all memory.
+  if (epochs_done > num_epochs_) {
+    file.fail(concat("belongs to a run of ", num_epochs_, " epochs, but the checkpoint has done ",
+                     epochs_done));
+  }
   std::vector<std::uint64_t> epochs;
   for (std::uint64_t epoch = 0; epoch < epochs_done; ++epoch) {
     if (is_chosen_epoch(epoch, num_epochs_, kMostSnapshots)) epochs.push_back(epoch);
