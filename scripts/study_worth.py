@@ -1,16 +1,22 @@
 #!/usr/bin/env python3
 """Makes the comparisons behind docs/worth.md, one after the other; stopped and started again it goes on where it stopped.
 
-Usage: scripts/study_worth.py PROGRAM [--out FOLDER] [--parts NAME...] [--list] [FLAG...]; further flags go to every comparison.
-All parts together take days on two cores: --list says how many samples each one trains on. After each part the result goes to
-benchmarks/results/worth-NAME.json.
+Usage: scripts/study_worth.py PROGRAM [--out FOLDER] [--parts NAME...] [--jobs N] [--list] [FLAG...]; further flags go to every
+comparison. The runs of a part train beside each other, as many as there are cores, each on one thread: two threads of one run wait
+for each other. All parts together take days on two cores: --list says how many samples each one trains on. After each part the
+result goes to benchmarks/results/worth-NAME.json.
 """
 
 import argparse
+import concurrent.futures
 import json
+import os
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
+import time
 
 import render_study
 import worth_parts
@@ -18,36 +24,101 @@ import worth_parts
 RESULTS = pathlib.Path(__file__).resolve().parent.parent / "benchmarks" / "results"
 
 
-def finished_runs(folder):
-    """(samples, seconds) of the runs in a comparison's folder that are finished."""
-    runs = []
-    for config in folder.glob("*/config.json"):
-        metrics = config.parent / "metrics.jsonl"
-        epochs = [json.loads(line) for line in metrics.read_text().splitlines()] if metrics.exists() else []
-        if len(epochs) == json.loads(config.read_text())["epochs"]:
-            seconds = sum(epoch["train_seconds"] + epoch.get("test_seconds", 0) for epoch in epochs)
-            runs.append((sum(epoch["samples"] for epoch in epochs), seconds))
-    return runs
+def is_finished(run):
+    config, metrics = run / "config.json", run / "metrics.jsonl"
+    if not config.exists() or not metrics.exists():
+        return False
+    return len(metrics.read_text().splitlines()) == json.loads(config.read_text())["epochs"]
 
 
-def seconds_left(parts, out):
-    """By the speed of the runs that each part has already; None as long as one has none."""
-    left = 0.0
-    for part in parts:
-        runs = finished_runs(out / part.name)
-        total = part.num_rows() * part.seeds
-        if len(runs) >= total:
-            continue
-        if not runs:
-            return None
-        samples, seconds = (sum(values) for values in zip(*runs))
-        left += max(0, part.num_samples() - samples) * seconds / samples
-    return left
+def samples_of(run):
+    """Samples that a finished run trained on, with those that a static method scored them on."""
+    epochs = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return sum(epoch["samples"] for epoch in epochs)
+
+
+class RunFailed(Exception):
+    pass
+
+
+class PartOfStudy:
+    """The runs of one part. Each is a comparison of its own until it is finished, for a comparison belongs to one process; then all
+    move into the comparison of the part, which finds nothing left to train and makes the table."""
+
+    def __init__(self, part, program, out, flags):
+        self.part, self.program, self.flags = part, program, flags
+        self.whole = out / part.name
+        self.single = out / f"{part.name}-runs"
+        self.runs = [(method, seed) for seed in range(part.seeds) for method in part.rows()]
+        self.children = []
+
+    def place(self, method, seed):
+        """Where the run is or will be."""
+        name = f"{method}-seed{seed}"
+        return self.whole / name if (self.whole / name).exists() else self.single / name / name
+
+    def num_finished(self):
+        return sum(is_finished(self.place(*run)) for run in self.runs)
+
+    def missing(self):
+        """What begins on its own: a run that a comparison of the whole part has begun is left to it."""
+        return [run for run in self.runs if self.place(*run).parent != self.whole and not is_finished(self.place(*run))]
+
+    def samples_left(self):
+        return sum(self.part.samples_of(method) for method, seed in self.runs if not is_finished(self.place(method, seed)))
+
+    def train(self, method, seed):
+        folder = self.place(method, seed).parent
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        command = [self.program, "compare", "--out", folder, *self.part.flags_of(method, seed), *self.flags]
+        with (folder.parent / f"{folder.name}.log").open("a") as log:
+            child = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
+            self.children.append(child)
+            code = child.wait()
+        if code != 0:
+            raise RunFailed(f"{method} seed {seed}: ended with {code}, see {log.name}")
+        return self.place(method, seed)
+
+    def train_all(self, jobs):
+        """Trains what is missing, with a line for each run that ends. At the first failure the others are told to stop; they keep
+        their checkpoints."""
+        missing, start, made = self.missing(), time.monotonic(), 0
+        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+            tasks = {pool.submit(self.train, method, seed): (method, seed) for method, seed in missing}
+            try:
+                for task in concurrent.futures.as_completed(tasks):
+                    made += samples_of(task.result())
+                    method, seed = tasks[task]
+                    left = self.samples_left() / made * (time.monotonic() - start)
+                    print(f"[{self.num_finished()}/{len(self.runs)}] {method} seed {seed}; {describe_time(left)}", flush=True)
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for child in self.children:
+                    if child.poll() is None:
+                        child.send_signal(signal.SIGTERM)
+                raise
+
+    def assemble(self):
+        """Moves the finished runs to the comparison of the part, which begins as that of one of them."""
+        for method, seed in self.runs:
+            run = self.place(method, seed)
+            if run.parent == self.whole:
+                continue
+            if not self.whole.exists():
+                run.parent.rename(self.whole)
+            else:
+                run.rename(self.whole / run.name)
+        if self.single.exists():
+            shutil.rmtree(self.single)
+
+    def summarize(self):
+        command = [self.program, "compare", "--out", self.whole, *self.part.flags(), *self.flags]
+        code = subprocess.run(command).returncode
+        if code != 0:
+            raise RunFailed(f"{self.part.name}: the comparison ended with {code}")
 
 
 def describe_time(seconds):
-    if seconds is None:
-        return "the time left shows once every part has a finished run"
     return f"about {seconds / 3600:.1f} hours left" if seconds > 5400 else f"about {seconds / 60:.0f} minutes left"
 
 
@@ -56,9 +127,14 @@ def main():
     parser.add_argument("program", help="the program tamis")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("runs/worth"), help="where the comparisons go")
     parser.add_argument("--parts", nargs="+", choices=list(worth_parts.PARTS), default=list(worth_parts.PARTS), metavar="NAME")
+    parser.add_argument(
+        "--jobs", type=int, default=len(os.sched_getaffinity(0)), help="runs beside each other (default: one per core)"
+    )
     parser.add_argument("--results", type=pathlib.Path, default=RESULTS, help="where the result files go")
     parser.add_argument("--list", action="store_true", help="only list the parts")
     arguments, flags = parser.parse_known_args()
+    if arguments.jobs < 1:
+        parser.error(f"--jobs must be at least 1, got {arguments.jobs}")
     parts = [worth_parts.PARTS[name] for name in arguments.parts]
     if arguments.list:
         for part in parts:
@@ -66,15 +142,18 @@ def main():
             print(f"{part.name:<12} {part.num_rows() * part.seeds:>4} runs  {millions:>7.1f} million samples  {part.title}")
         return
     for number, part in enumerate(parts, 1):
-        done, total = len(finished_runs(arguments.out / part.name)), part.num_rows() * part.seeds
-        left = describe_time(seconds_left(parts, arguments.out))
-        print(f"== [{number}/{len(parts)}] {part.name}: {done} of {total} runs done; {left}", flush=True)
-        command = [arguments.program, "compare", "--out", str(arguments.out / part.name), *part.flags(), *flags]
-        code = subprocess.run(command).returncode
-        if code != 0:
-            sys.exit(code)
+        study = PartOfStudy(part, arguments.program, arguments.out, flags)
+        print(f"== [{number}/{len(parts)}] {part.name}: {study.num_finished()} of {len(study.runs)} runs done", flush=True)
+        try:
+            study.train_all(arguments.jobs)
+            study.assemble()
+            study.summarize()
+        except RunFailed as error:
+            sys.exit(f"study: {error}")
+        except KeyboardInterrupt:
+            sys.exit("study: stopped; the same command goes on")
         render_study.collect_one(
-            arguments.out / part.name, arguments.results / f"worth-{part.name}.json", f"scripts/study_worth.py --parts {part.name}"
+            study.whole, arguments.results / f"worth-{part.name}.json", f"scripts/study_worth.py --parts {part.name}"
         )
     print("study: render the page with scripts/render_worth.py")
 

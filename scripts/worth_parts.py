@@ -1,13 +1,18 @@
 """The comparisons behind docs/worth.md: converged trainings, with every honest baseline."""
 
+import re
 from dataclasses import dataclass, field
 
 SCORED = ["infobatch", "seta", "bls-infobatch", "bls-seta", "blr-infobatch", "ogs-infobatch", "ogs-seta"]
-STATIC = ["el2n", "grand", "dp", "forgetting"]
+STATIC = ["el2n:score-epochs=5", "grand", "dp:score-epochs=10", "forgetting:score-epochs=10"]
+# What the program scores after if not told.
+SCORE_EPOCHS = {"el2n": 20, "grand": 4, "dp": 20, "forgetting": 20}
+# What --equal-budget begins with.
+BUDGET_ROWS = ["full", "fewer-epochs", "random-dynamic", "random-dynamic:delta=0.875"]
 SHARES = [0.3, 0.5, 0.7]
 SAMPLES = {"cifar10": 50_000, "fashion-mnist": 60_000}
-CIFAR = {"preset": "cifar10-fast"}
-FASHION = {"preset": "cifar10-fast", "data": "fashion-mnist", "width": 1, "epochs": 20}
+CIFAR = {"preset": "cifar10-fast", "width": 1, "epochs": 16}
+FASHION = {**CIFAR, "data": "fashion-mnist"}
 
 
 @dataclass
@@ -25,27 +30,49 @@ class Part:
     equal_budget: bool = True
     extra: list = field(default_factory=list)
 
-    def flags(self):
-        flags = []
+    def rows(self):
+        """The methods, those of the equal budget first."""
+        budget = BUDGET_ROWS if self.equal_budget and self.target is not None else []
+        return list(dict.fromkeys(budget + self.methods))
+
+    def common_flags(self):
+        flags = ["--threads", "1"]
         for key, value in self.settings.items():
             flags += [f"--{key.replace('_', '-')}", str(value)]
+        return flags + self.extra
+
+    def flags(self):
+        """Of the comparison as a whole."""
+        flags = self.common_flags()
         if self.target is not None:
             flags += ["--target-prune", str(self.target)]
         if self.equal_budget and self.target is not None:
             flags.append("--equal-budget")
-        flags += ["--methods", *self.methods, "--seeds", *map(str, range(self.seeds))]
-        return flags + self.extra
+        return [*flags, "--methods", *self.methods, "--seeds", *map(str, range(self.seeds))]
+
+    def flags_of(self, method, seed):
+        """Of one of its runs."""
+        target = [] if self.target is None or method == "full" else ["--target-prune", str(self.target)]
+        return [*self.common_flags(), *target, "--methods", method, "--seeds", str(seed)]
 
     def num_rows(self):
-        budget = ["full", "fewer-epochs", "random-dynamic", "random-dynamic:delta=0.875"]
-        return len(dict.fromkeys((budget if "--equal-budget" in self.flags() else []) + self.methods))
+        return len(self.rows())
+
+    def num_epochs(self):
+        return self.settings["epochs"]
+
+    def samples_of(self, method):
+        """Samples that a run sees, about; a static method trains on all samples before it leaves any out."""
+        size = self.settings.get("limit") or SAMPLES[self.settings.get("data", "cifar10")]
+        left = 1 - (0 if method == "full" else self.target or 0)
+        name, _, options = method.partition(":")
+        told = re.search("score-epochs=([0-9]+)", options)
+        scoring = int(told.group(1)) if told else SCORE_EPOCHS.get(name, 0)
+        return size * (left * self.num_epochs() + min(scoring, self.num_epochs()))
 
     def num_samples(self):
-        """Samples that all runs see, about; for the time left."""
-        data = self.settings.get("data", "cifar10")
-        size = self.settings.get("limit", SAMPLES.get(data, 0))
-        epochs = self.settings.get("epochs", 21)
-        return round(self.num_rows() * self.seeds * size * epochs * (1 - (self.target or 0)))
+        """Of all runs, about."""
+        return round(self.seeds * sum(map(self.samples_of, self.rows())))
 
 
 def table2():

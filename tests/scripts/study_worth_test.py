@@ -1,0 +1,80 @@
+"""scripts/study_worth.py: runs that train beside each other make the table of one comparison. Usage: study_worth_test.py PROGRAM"""
+
+import contextlib
+import io
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+from chaos_parts import difference, facts_of, write_images
+from study_worth import PartOfStudy, RunFailed
+from worth_parts import BUDGET_ROWS, PARTS, Part
+
+PROGRAM = sys.argv.pop()
+
+
+class Study(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        write_images(self.folder / "data")
+        self.flags = ["--data-dir", str(self.folder / "data"), "--quiet"]
+        self.part = Part(
+            *("tiny", "Tiny", "Is the table the same?"),
+            {"data": "folder", "limit": 200, "width": 0.25, "epochs": 4, "batch_size": 20},
+            ["el2n:score-epochs=1", "bls-infobatch"],
+            seeds=2,
+            target=0.3,
+        )
+
+    def study(self, flags=()):
+        return PartOfStudy(self.part, PROGRAM, self.folder / "runs", [*self.flags, *flags])
+
+    def train(self, study):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            study.train_all(2)
+            study.assemble()
+            study.summarize()
+        return printed.getvalue().splitlines()
+
+    def test_runs_beside_each_other_are_those_of_one_comparison(self):
+        study = self.study()
+        lines = self.train(study)
+        self.assertEqual(len(lines), 2 * (len(BUDGET_ROWS) + 2))
+        self.assertRegex(lines[-1], r"^\[12/12\] .* seed [01]; about 0 minutes left$")
+        whole = self.folder / "whole"
+        subprocess.run([PROGRAM, "compare", "--out", whole, *self.part.flags(), *self.flags], check=True, stdout=subprocess.DEVNULL)
+        self.assertIsNone(difference(facts_of(whole), facts_of(study.whole)))
+        self.assertFalse(study.single.exists())
+
+    def test_a_study_that_was_stopped_goes_on(self):
+        first = self.study()
+        first.train("full", 0)
+        again = self.study()
+        self.assertEqual((again.num_finished(), len(again.missing())), (1, 11))
+        self.assertEqual(len(self.train(again)), 11)
+        self.assertEqual(self.train(self.study()), [])
+
+    def test_a_run_that_fails_is_named_and_nothing_is_moved(self):
+        study = self.study(["--epochs", "-1"])
+        with self.assertRaisesRegex(RunFailed, r"^(full|fewer-epochs) seed 0: ended with 2, see .*\1-seed0\.log$"):
+            self.train(study)
+        self.assertFalse(study.whole.exists())
+
+    def test_samples_are_those_that_the_runs_train_on(self):
+        study = self.study()
+        study.train("el2n:score-epochs=1", 0)
+        # One epoch on all samples to score them, four on what is left.
+        self.assertEqual(self.part.samples_of("el2n:score-epochs=1"), 200 * (1 + 0.7 * 4))
+        self.assertEqual(self.part.samples_of("full"), 200 * 4)
+        self.assertEqual(self.part.num_samples(), 2 * 200 * (4 + 4 * 0.7 * 4 + 1 + 0.7 * 4))
+        self.assertGreater(min(part.num_samples() for part in PARTS.values()), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
