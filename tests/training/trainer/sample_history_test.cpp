@@ -95,7 +95,8 @@ TEST(SampleHistory, OfAnotherMomentRunOrKindIsRefused) {
   refuses(SampleHistory(2, 4), 8, 1, "field step must be 8, got 7");
   refuses(SampleHistory(2, 4), 7, 2, "tensor snapshots is missing, or of another type or shape");
   refuses(SampleHistory(3, 4), 7, 1, "tensor snapshots is missing, or of another type or shape");
-  refuses(SampleHistory(2, 4), 7, 4294967295, "of 4 epochs, but the checkpoint has done 4294967295");
+  refuses(SampleHistory(2, 4), 7, 4294967295,
+          "of 4 epochs, but the checkpoint has done 4294967295");
   auto bytes = test::read_bytes(folder / "history");
   bytes[bytes.size() - 40] ^= std::byte{1};
   test::write_bytes(folder / "history", bytes);
