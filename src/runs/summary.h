@@ -91,7 +91,8 @@ struct Summary {
   Metric metric;  // the headline
   std::string baseline;
   double confidence = 0.95;
-  // All runs tell their processor time, so time_saved is of that; otherwise it is of the clock's.
+  // All runs tell their processor time, so time_saved and reach are of that; otherwise of the
+  // clock's.
   bool has_processor_time = false;
   std::vector<SummaryRow> rows;  // in the order of the table
   std::optional<double> reach_value = std::nullopt;

@@ -60,6 +60,11 @@ std::string seconds_text(const std::optional<double>& seconds) {
   return seconds ? fmt::format("{:.1f} s", *seconds) : "-";
 }
 
+// Which time a summary compares.
+const char* time_name(const Summary& summary) {
+  return summary.has_processor_time ? "processor's time" : "time";
+}
+
 // "61.3 %" of the baseline's time, "never", "50.0 % (2 of 3 seeds)": when a value is reached.
 std::string reach_text(const SummaryRow& row, const std::string& baseline) {
   if (!row.reach) return "-";
@@ -238,8 +243,7 @@ std::vector<std::string> explain(const Summary& summary, std::size_t num_seeds, 
   }
   notes.emplace_back(
       "time: training without evaluation. overhead: share of it spent on pruning itself.");
-  notes.push_back(fmt::format("saved: of the {}, against {}, paired by seed.",
-                              summary.has_processor_time ? "processor's time" : "time",
+  notes.push_back(fmt::format("saved: of the {}, against {}, paired by seed.", time_name(summary),
                               summary.baseline));
   if (std::any_of(summary.rows.begin(), summary.rows.end(),
                   [](const SummaryRow& row) { return row.saves_more_than_pruned(); })) {
@@ -264,8 +268,8 @@ void explain_more(const Summary& summary, std::vector<std::string>& notes) {
   }
   if (summary.reach_value) {
     notes.push_back(fmt::format(
-        "to {}: time until the end of the first epoch that reaches it, as a share of {}'s.",
-        summary.format().value(*summary.reach_value), summary.baseline));
+        "to {}: {} until the end of the first epoch that reaches it, as a share of {}'s.",
+        summary.format().value(*summary.reach_value), time_name(summary), summary.baseline));
   }
   if (any_row(summary, has_disturbed)) {
     notes.push_back(fmt::format(

@@ -91,9 +91,9 @@ TEST(EqualBudget, FewSeedsAreNotJudged) {
 
 TEST(Reach, IsTheTimeOfTheFirstEpochThatIsAsGood) {
   const RunData run = run_of("seta", 0.9, 0.4, 0);
-  EXPECT_DOUBLE_EQ(seconds_to_reach(run, 0.75).value(), 6.0);
-  EXPECT_DOUBLE_EQ(seconds_to_reach(run, 0.9).value(), 12.0);
-  EXPECT_FALSE(seconds_to_reach(run, 0.91));
+  EXPECT_DOUBLE_EQ(seconds_to_reach(run, 0.75, false).value(), 6.0);
+  EXPECT_DOUBLE_EQ(seconds_to_reach(run, 0.9, false).value(), 12.0);
+  EXPECT_FALSE(seconds_to_reach(run, 0.91, false));
 }
 
 TEST(Reach, IsComparedWithTheBaselineAndSaysHowManySeedsGetThere) {
@@ -108,6 +108,21 @@ TEST(Reach, IsComparedWithTheBaselineAndSaysHowManySeedsGetThere) {
   EXPECT_THAT(text, HasSubstr("50.0 % (2 of 4 seeds)"));
   EXPECT_THAT(text, HasSubstr("never"));
   EXPECT_EQ(to_json(summary)["rows"][1]["reach"]["num_reached"], 2);
+}
+
+TEST(Reach, IsOfTheProcessorsTimeWhereAllRunsTellIt) {
+  std::vector<MethodRuns> methods = {row("none", 0.90, 0.0), row("seta", 0.90, 0.5)};
+  for (MethodRuns& method : methods) {
+    for (RunData& run : method.runs) {
+      for (EpochMetrics& epoch : run.epochs) epoch.processor_seconds = 4.0;
+    }
+  }
+  const Summary summary = summary_of(methods, 0.90);
+  EXPECT_DOUBLE_EQ(*summary.rows[0].reach->seconds, 8.0);
+  EXPECT_DOUBLE_EQ(*summary.rows[1].reach->share_of_baseline, 1.0);
+  EXPECT_THAT(format_summary(summary, true), HasSubstr("to 90.00 %: processor's time until"));
+  methods[1].runs[3].epochs[0].processor_seconds = std::nullopt;
+  EXPECT_DOUBLE_EQ(*summary_of(methods, 0.90).rows[1].reach->share_of_baseline, 0.5);
 }
 
 TEST(Disturbance, IsMarkedAndCounted) {
