@@ -64,7 +64,8 @@ class GeluBlock final : public torch::nn::Module {
 
 FastCnn::FastCnn(const ModelOptions& options)
     : Model("FastCnn", options),
-      whitening_(torch::nn::Conv2dOptions(options.channels, 2 * num_directions(options), kPatch)),
+      whitening_(torch::nn::Conv2dOptions(options.channels, 2 * num_directions(options), kPatch)
+                     .bias(false)),
       classifier_(
           torch::nn::LinearOptions(scaled_channels(64, options.width_factor), options.num_classes)
               .bias(false)) {
@@ -75,7 +76,6 @@ FastCnn::FastCnn(const ModelOptions& options)
     // Before prepare(): the pixels themselves.
     whitening_->weight.copy_(
         torch::cat({torch::eye(directions), -torch::eye(directions)}).view_as(whitening_->weight));
-    whitening_->bias.zero_();
   }
   whitening_->weight.requires_grad_(false);
   std::int64_t in = 2 * directions;

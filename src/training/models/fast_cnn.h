@@ -27,7 +27,7 @@ class FastCnn final : public Model {
  private:
   torch::Tensor compute(torch::Tensor images) override;
 
-  torch::nn::Conv2d whitening_;  // its weights are not trained, its bias is
+  torch::nn::Conv2d whitening_;  // not trained, so that no gradient goes back through the images
   torch::nn::ModuleList blocks_;
   torch::nn::Linear classifier_;
 };

@@ -43,10 +43,9 @@ TEST(Model, FastCnnLearnsTheBiasesOfItsNormsFaster) {
   const auto model = make_model("fast-cnn", {});
   EXPECT_EQ(model->learning_rate_factor("blocks.0.norm1.bias"), 64.0);
   EXPECT_EQ(model->learning_rate_factor("blocks.0.norm1.weight"), 1.0);
-  EXPECT_EQ(model->learning_rate_factor("whitening.bias"), 1.0);
-  // 24 * 32 * 9 + 32 * 32 * 9 + ... of the three blocks, their norms, the first bias and 64 * 10.
+  // 24 * 32 * 9 + 32 * 32 * 9 + ... of the three blocks, their norms and 64 * 10.
   EXPECT_EQ(num_parameters(*model),
-            9 * (24 * 32 + 32 * 32 + 32 * 64 + 3 * 64 * 64) + 2 * 2 * (32 + 64 + 64) + 24 + 640);
+            9 * (24 * 32 + 32 * 32 + 32 * 64 + 3 * 64 * 64) + 2 * 2 * (32 + 64 + 64) + 640);
 }
 
 TEST(Model, MapsImagesOfAnySizeToLogits) {
