@@ -44,30 +44,29 @@ def reach_cell(row, baseline):
         return "never"
     some = f" ({reach['num_reached']} of {row['num_seeds']} seeds)" if reach["num_reached"] < row["num_seeds"] else ""
     if row["method"] == baseline or reach["share_of_baseline"] is None:
-        return f"{reach['seconds']:.0f} s{some}"
+        return f"{reach['seconds'] / 60:.1f} min{some}"
     return f"{render_study.percent(reach['share_of_baseline'], 0)}{some}"
 
 
 def table(result):
     summary = result["summary"]
     baseline = summary["baseline"]
-    header = ["method", "accuracy", f"difference to {baseline}", "beats equal budget", "pruned", "time", "of it scoring"]
+    header = ["method", "accuracy", f"difference to {baseline}", "beats equal budget", "pruned", "saved", "of its time scoring"]
     if "reach" in summary:
         header.append(f"to {100 * summary['reach']:g} %")
     rows = []
     for row in summary["rows"]:
-        mark = "*" if row.get("num_disturbed", 0) else ""
         cells = [
             row["method"],
             render_study.accuracy(row),
             render_study.difference(row),
             budget_cell(row),
             render_study.percent(row["pruned_share"]),
-            f"{row['train_seconds_mean']:.0f} s{mark}",
-            f"{row['score_seconds_mean']:.0f} s" if "score_seconds_mean" in row else "-",
+            pages.saved(row, 0),
+            render_study.percent(row["score_seconds_mean"] / row["train_seconds_mean"], 0) if "score_seconds_mean" in row else "-",
         ]
         rows.append(cells + ([reach_cell(row, baseline)] if "reach" in summary else []))
-    return pages.table(header, rows, numbers=True)
+    return pages.table(header, rows, numbers=True) + pages.saved_note(summary["rows"], baseline)
 
 
 def finding(result):
@@ -85,8 +84,9 @@ def section(part, result):
     lines = ["", f"## {part.title}", "", part.question, "", render_study.setup(result), ""]
     lines += [table(result), "", finding(result)]
     disturbed = sum(row.get("num_disturbed", 0) for row in result["summary"]["rows"])
+    runs = sum(row["num_seeds"] for row in result["summary"]["rows"])
     if disturbed:
-        lines += [f"*: {disturbed} runs got less than 90 % of the processor; times in these rows say little."]
+        lines += ["", f"{disturbed} of {runs} runs got less than 90 % of the processor, which others used too."]
     lines += ["", f"Made by `{result['command']}`, [worth-{part.name}.json](/benchmarks/results/worth-{part.name}.json)."]
     return lines
 
@@ -100,7 +100,8 @@ def page(results):
         "epochs, the same learning-rate shape) and `random-dynamic` (a fresh random subset in every epoch; with `delta=0.875` the "
         "last eighth of the epochs uses everything, as InfoBatch does). *Beats equal budget* is yes only if the 95 % interval of "
         "the difference to each of them, paired by seed, is above 0. Static methods train on all samples first to score them: "
-        "that time is part of theirs. `*`: a run that got less than 90 % of the processor."
+        "that time is part of theirs, so they can cost more than they save. *Saved*, and the time to an accuracy, are the "
+        "processor's time."
     ]
     for part in made:
         lines += section(part, results[part.name])
