@@ -50,7 +50,8 @@ def be_rank(rank, size, port, task, arguments, results):
 
 def run_ranks(size, task, *arguments, expect=None):
     """Results of all ranks, or with `expect` (ranks that answer) their results and errors."""
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])  # imports torch once, not in every rank
     results = context.Queue()
     port = free_port()
     ranks = [
