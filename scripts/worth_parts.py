@@ -52,8 +52,10 @@ class Part:
         return [*flags, "--methods", *self.methods, "--seeds", *map(str, range(self.seeds))]
 
     def flags_of(self, method, seed):
-        """Of one of its runs."""
-        target = [] if self.target is None or method == "full" else ["--target-prune", str(self.target)]
+        """Of one of its runs. A comparison leaves the target to the methods that take one; where it has but one method, that
+        must be asked first."""
+        takes_target = method.partition(":")[0] not in ("full", "random")
+        target = ["--target-prune", str(self.target)] if self.target is not None and takes_target else []
         return [*self.common_flags(), *target, "--methods", method, "--seeds", str(seed)]
 
     def num_rows(self):

@@ -27,7 +27,7 @@ class Study(unittest.TestCase):
         self.part = Part(
             *("tiny", "Tiny", "Is the table the same?"),
             {"data": "folder", "limit": 200, "width": 0.25, "epochs": 4, "batch_size": 20},
-            ["el2n:score-epochs=1", "bls-infobatch"],
+            ["el2n:score-epochs=1", "random:prune-ratio=0.3", "bls-infobatch"],
             seeds=2,
             target=0.3,
         )
@@ -45,8 +45,8 @@ class Study(unittest.TestCase):
     def test_runs_beside_each_other_are_those_of_one_comparison(self):
         study = self.study()
         lines = self.train(study)
-        self.assertEqual(len(lines), 2 * (len(BUDGET_ROWS) + 2))
-        self.assertRegex(lines[-1], r"^\[12/12\] .* seed [01]; about 0 minutes left$")
+        self.assertEqual(len(lines), 2 * (len(BUDGET_ROWS) + 3))
+        self.assertRegex(lines[-1], r"^\[14/14\] .* seed [01]; about 0 minutes left$")
         whole = self.folder / "whole"
         subprocess.run([PROGRAM, "compare", "--out", whole, *self.part.flags(), *self.flags], check=True, stdout=subprocess.DEVNULL)
         self.assertIsNone(difference(facts_of(whole), facts_of(study.whole)))
@@ -56,8 +56,8 @@ class Study(unittest.TestCase):
         first = self.study()
         first.train("full", 0)
         again = self.study()
-        self.assertEqual((again.num_finished(), len(again.missing())), (1, 11))
-        self.assertEqual(len(self.train(again)), 11)
+        self.assertEqual((again.num_finished(), len(again.missing())), (1, 13))
+        self.assertEqual(len(self.train(again)), 13)
         self.assertEqual(self.train(self.study()), [])
 
     def test_a_run_that_fails_is_named_and_nothing_is_moved(self):
@@ -72,7 +72,7 @@ class Study(unittest.TestCase):
         # One epoch on all samples to score them, four on what is left.
         self.assertEqual(self.part.samples_of("el2n:score-epochs=1"), 200 * (1 + 0.7 * 4))
         self.assertEqual(self.part.samples_of("full"), 200 * 4)
-        self.assertEqual(self.part.num_samples(), 2 * 200 * (4 + 4 * 0.7 * 4 + 1 + 0.7 * 4))
+        self.assertEqual(self.part.num_samples(), 2 * 200 * (4 + 5 * 0.7 * 4 + 1 + 0.7 * 4))
         self.assertGreater(min(part.num_samples() for part in PARTS.values()), 0)
 
 
