@@ -115,6 +115,7 @@ export interface Run {
   score_histograms: (Histogram|null)[]|null;
   analysis: Analysis|null;
   suspects: Suspects|null;
+  advice: Advice|null;
   gallery: Gallery|null;
   config: {environment?: Record<string, Value>; [group: string]: unknown};
 }
@@ -143,6 +144,19 @@ export interface Suspect {
   hard_share: number;
   hard_in_a_row: number;
   scores?: (number|null)[];
+}
+
+// What `tamis advise --json` prints. The means are of the two groups that the losses fall into, where they do.
+export interface Advice {
+  num_samples: number;
+  num_recorded: number;
+  num_epochs: number;
+  // Shares of a whole run; spearman is how well the score agrees with the true losses.
+  methods: {method: string, pruned_share: number, spearman: number|null}[];
+  suspects: {number: number, low_mean?: number, high_mean?: number};
+  method: string;
+  reasons: string[];
+  commands: string[];
 }
 
 // gallery.json of the run folder.

@@ -1,5 +1,6 @@
 // All parts of the page in their order. A new part is a module of its own and one line here.
 import type {Section} from './section';
+import {advice} from './sections/advice';
 import {analysis} from './sections/analysis';
 import {trainingCurves} from './sections/curves';
 import {difference} from './sections/difference';
@@ -21,6 +22,7 @@ export const kSections: Section[] = [
   scores,
   gallery,
   suspects,
+  advice,
   analysis,
   settings,
   runs,

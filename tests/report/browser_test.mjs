@@ -493,6 +493,21 @@ test('suspects of a recorded run are listed, hardest first', async () => {
   }
 });
 
+test('advice from a recorded run names every method and ends in commands', async () => {
+  const found = JSON.parse(report('--json', join(folder, 'showcase-recorded')));
+  const {methods, method, commands} = found.comparisons[0].runs[0].advice;
+  report(join(folder, 'showcase-recorded'), '--out', join(folder, 'advice.html'));
+  for (const viewport of [kDesktop, kPhone]) {
+    await visit('advice.html', {viewport}, async (page) => {
+      const names = await page.locator('table.advice tbody th').allInnerTexts();
+      assert.deepEqual(names, methods.map((one) => one.method));
+      const text = await page.locator('.advice-panel').innerText();
+      for (const part of [`Train with ${method}`, ...commands]) assert.ok(text.includes(part), text);
+      assert.deepEqual(await overflowing(page), []);
+    });
+  }
+});
+
 test('names of samples are text, whatever they contain', async () => {
   report(join(folder, 'showcase-hostile'), '--out', join(folder, 'hostile-gallery.html'));
   await visit('hostile-gallery.html', {}, async (page) => {

@@ -1,7 +1,11 @@
 // What the report takes from gallery.json, samples.json and a recording.
 #include <gmock/gmock.h>
 
+#include <limits>
+#include <vector>
+
 #include "report.h"
+#include "tamis/pruner.h"
 
 namespace tamis::test {
 namespace {
@@ -100,6 +104,37 @@ TEST(ReportSuspects, OfADamagedRecordingAreRefused) {
     write_bytes(entry.path(), bytes);
   }
   EXPECT_THAT(run_refused(1, {"report", folder.at("run")}), HasSubstr("steps"));
+}
+
+TEST(ReportAdvice, IsThatOfTamisAdvise) {
+  const TextFolder folder;
+  write_recorded_run(folder / "run", 12);
+  const json expected = run_json({"advise", folder.at("run"), "--json"});
+  EXPECT_EQ(report_of({folder / "run"})["runs"][0]["advice"], expected);
+  EXPECT_FALSE(expected["methods"].empty());
+}
+
+TEST(ReportAdvice, IsNullWithoutARecording) {
+  const TextFolder folder;
+  write_run(folder / "run", {});
+  EXPECT_TRUE(report_of({folder / "run"})["runs"][0]["advice"].is_null());
+}
+
+TEST(ReportAdvice, IsNullWhereNoBatchHasAFiniteLoss) {
+  constexpr std::size_t kSamples = 64;
+  const TextFolder folder;
+  write_run(folder / "run", {.epochs = 1, .num_train = kSamples});
+  Pruner pruner({.num_samples = kSamples, .num_epochs = 1, .score = Spec{"batch-loss"}});
+  pruner.record(folder / "run/record", {.num_recorded = kSamples});
+  pruner.start_epoch(0);
+  std::vector<float> losses(kSamples, 1.0F);
+  losses[0] = std::numeric_limits<float>::quiet_NaN();
+  pruner.observe(0, losses);
+  pruner.set_position(kSamples);
+  pruner.save(folder / "run/pruner.safetensors");
+  EXPECT_TRUE(report_of({folder / "run"})["runs"][0]["advice"].is_null());
+  EXPECT_THAT(run_refused(1, {"advise", folder.at("run")}),
+              HasSubstr("no step with a finite loss"));
 }
 
 }  // namespace

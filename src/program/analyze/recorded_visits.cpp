@@ -20,6 +20,12 @@ void count_epoch(const RecordedStep& step, RecordedVisits& all) {
 
 }  // namespace
 
+bool has_finite_loss(const Recording& recording) {
+  bool found = false;
+  recording.read([&](const RecordedStep& step) { found = found || std::isfinite(step.mean_loss); });
+  return found;
+}
+
 RecordedVisits read_visits(const Recording& recording) {
   constexpr std::uint64_t kNever = ~std::uint64_t{0};
   RecordedVisits all;

@@ -29,7 +29,10 @@ struct RecordedVisits {
   std::size_t most_visits = 0;    // of one complete sample
 };
 
-// Throws std::runtime_error if the recording is damaged or has no step.
+// True if a step has a finite mean loss.
+bool has_finite_loss(const Recording& recording);
+
+// Throws std::runtime_error if the recording is damaged or has no finite loss.
 RecordedVisits read_visits(const Recording& recording);
 
 }  // namespace tamis::program

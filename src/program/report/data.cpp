@@ -10,6 +10,8 @@
 #include <optional>
 #include <stdexcept>
 
+#include "program/analyze/advice.h"
+#include "program/analyze/recorded_visits.h"
 #include "program/analyze/suspect_list.h"
 #include "program/report/analysis_check.h"
 #include "program/report/comparison.h"
@@ -75,6 +77,14 @@ ordered_json suspects_json(const RunData& run) {
   return to_json(suspects);
 }
 
+// What tamis advise says of a recorded run; null if its recording has no losses to judge scores by.
+ordered_json advice_json(const RunData& run) {
+  if (!Recording::exists(run.folder)) return nullptr;
+  const Recording recording(run.folder);
+  if (!best_score(recording) || !has_finite_loss(recording)) return nullptr;
+  return to_json(advise(run.folder));
+}
+
 // One entry per epoch, null where nothing was scored; null if that is all of them.
 ordered_json histograms_json(const RunData& run) {
   ordered_json histograms = ordered_json::array();
@@ -104,6 +114,7 @@ ordered_json run_json(const RunData& run, const std::string& label, ordered_json
           {"score_histograms", histograms_json(run)},
           {"analysis", analysis_json(run)},
           {"suspects", suspects_json(run)},
+          {"advice", advice_json(run)},
           {"gallery", std::move(gallery)},
           {"config", run.config}};
 }
