@@ -33,7 +33,14 @@ def budget_cell(row):
         return "-"
     if not is_judged(row):
         return "not judged"
-    return f"no: {', '.join(unbeaten(row))}" if unbeaten(row) else "**yes**"
+    left = unbeaten(row)
+    if len(left) == len(row["equal_budget"]):
+        return "no"
+    return f"all but {', '.join(left)}" if left else "**yes**"
+
+
+def duration(seconds):
+    return f"{seconds:.1f} s" if seconds < 100 else f"{seconds / 60:.1f} min"
 
 
 def reach_cell(row, baseline):
@@ -44,7 +51,7 @@ def reach_cell(row, baseline):
         return "never"
     some = f" ({reach['num_reached']} of {row['num_seeds']} seeds)" if reach["num_reached"] < row["num_seeds"] else ""
     if row["method"] == baseline or reach["share_of_baseline"] is None:
-        return f"{reach['seconds'] / 60:.1f} min{some}"
+        return f"{duration(reach['seconds'])}{some}"
     return f"{render_study.percent(reach['share_of_baseline'], 0)}{some}"
 
 
@@ -99,7 +106,8 @@ def page(results):
         "Every table begins with what trains on as few samples without choosing among them: `fewer-epochs` (all samples, fewer "
         "epochs, the same learning-rate shape) and `random-dynamic` (a fresh random subset in every epoch; with `delta=0.875` the "
         "last eighth of the epochs uses everything, as InfoBatch does). *Beats equal budget* is yes only if the 95 % interval of "
-        "the difference to each of them, paired by seed, is above 0. Static methods train on all samples first to score them: "
+        "the difference to each of them, paired by seed, is above 0; *all but* names those that it is not shown "
+        "to beat. Static methods train on all samples first to score them: "
         "that time is part of theirs, so they can cost more than they save. *Saved*, and the time to an accuracy, are the "
         "processor's time."
     ]
