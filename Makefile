@@ -61,7 +61,7 @@ help:
 	@echo "make data    fetch CIFAR-10 and MNIST into data/"
 	@echo "make tasks   the paper's tasks behind docs/tasks.md (hours, resumable; TASKS=\"vae detection\" for some)"
 	@echo "make study   the comparisons behind the tables (up to 2 hours, resumable)"
-	@echo "make study-worth PARTS=little   converged trainings at equal budgets (days for all parts, resumable; docs/worth.md)"
+	@echo "make study-worth PARTS=little   converged trainings at equal budgets (15 hours for all parts, resumable; docs/worth.md)"
 	@echo "make bench   measure speed against floors and peers (BENCH=\"--help\" for options)"
 	@echo "make bench-compare BASE=commit   speed of the core against another commit, measured in turn"
 	@echo "make test-torch TORCH=2.15.0   the Python and adapter tests on another torch (up to 6 GB of disk)"

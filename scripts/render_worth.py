@@ -116,7 +116,7 @@ def page(results):
     if missing:
         lines += ["", "## Not made yet", ""]
         lines += [
-            "These comparisons are written and can be run, but have not been: they take days on two cores. "
+            "These comparisons are written and can be run, but have not been: on two cores most take one to two hours each. "
             "`scripts/study_worth.py build/bin/tamis --parts NAME` makes one, `--list` shows their size; "
             "stopped and started again it goes on where it stopped.",
             "",

@@ -3,8 +3,8 @@
 
 Usage: scripts/study_worth.py PROGRAM [--out FOLDER] [--parts NAME...] [--jobs N] [--list] [FLAG...]; further flags go to every
 comparison. The runs of a part train beside each other, as many as there are cores, each on one thread: two threads of one run wait
-for each other. All parts together take days on two cores: --list says how many samples each one trains on. After each part the
-result goes to benchmarks/results/worth-NAME.json.
+for each other. All parts together take about 15 hours on two cores: --list says how many samples each one trains on. After each
+part the result goes to benchmarks/results/worth-NAME.json.
 """
 
 import argparse

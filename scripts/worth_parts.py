@@ -11,6 +11,7 @@ SCORE_EPOCHS = {"el2n": 20, "grand": 4, "dp": 20, "forgetting": 20}
 BUDGET_ROWS = ["full", "fewer-epochs", "random-dynamic", "random-dynamic:delta=0.875"]
 SHARES = [0.3, 0.5, 0.7]
 SAMPLES = {"cifar10": 50_000, "fashion-mnist": 60_000}
+NUM_CLASSES = 10
 # Ten epochs, of which 30, 50 and 70 % are whole ones. Tests without mirror images, which would take a tenth of all time.
 CIFAR = {"preset": "cifar10-fast", "width": 1, "epochs": 10, "test_flip": "off"}
 FASHION = {**CIFAR, "data": "fashion-mnist"}
@@ -64,14 +65,18 @@ class Part:
     def num_epochs(self):
         return self.settings["epochs"]
 
+    def num_train(self):
+        size = self.settings.get("limit") or SAMPLES[self.settings.get("data", "cifar10")]
+        imbalance = self.settings.get("imbalance", 1)
+        return size * sum(imbalance ** (c / (NUM_CLASSES - 1)) for c in range(NUM_CLASSES)) / NUM_CLASSES
+
     def samples_of(self, method):
         """Samples that a run sees, about; a static method trains on all samples before it leaves any out."""
-        size = self.settings.get("limit") or SAMPLES[self.settings.get("data", "cifar10")]
         left = 1 - (0 if method == "full" else self.target or 0)
         name, _, options = method.partition(":")
         told = re.search("score-epochs=([0-9]+)", options)
         scoring = int(told.group(1)) if told else SCORE_EPOCHS.get(name, 0)
-        return size * (left * self.num_epochs() + min(scoring, self.num_epochs()))
+        return self.num_train() * (left * self.num_epochs() + min(scoring, self.num_epochs()))
 
     def num_samples(self):
         """Of all runs, about."""

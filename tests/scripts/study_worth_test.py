@@ -73,6 +73,8 @@ class Study(unittest.TestCase):
         self.assertEqual(self.part.samples_of("el2n:score-epochs=1"), 200 * (1 + 0.7 * 4))
         self.assertEqual(self.part.samples_of("full"), 200 * 4)
         self.assertEqual(self.part.num_samples(), 2 * 200 * (4 + 5 * 0.7 * 4 + 1 + 0.7 * 4))
+        # Classes of 5,000, 5,000 * 0.01^(1/9), ..., 50.
+        self.assertAlmostEqual(PARTS["tail"].num_train(), sum(5000 * 0.01 ** (c / 9) for c in range(10)))
         self.assertGreater(min(part.num_samples() for part in PARTS.values()), 0)
 
 
