@@ -41,6 +41,6 @@ for round in $(seq "$rounds"); do
   printf 'round %d of %d: %s, %s\n' "$round" "$rounds" "$(grep 'tests passed' "$log")" "$(tail -n 1 "$log")"
   if [ "$round" = 1 ]; then
     echo "the slowest, in seconds:"
-    sed -nE 's|^ *[0-9]+/[0-9]+ +Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec *$|\2 \1|p' "$log" | sort -rn | sed 20q
+    sed -nE 's|^ *[0-9]+/[0-9]+ +Test +#[0-9]+: ([^ ]+) .* ([0-9.]+) sec *$|\2 \1|p' "$log" | sort -rn | sed -n 1,20p  # reads all of it: "sed 20q" would end the script
   fi
 done

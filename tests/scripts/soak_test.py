@@ -51,6 +51,13 @@ class Soak(unittest.TestCase):
         self.assertIn("round 3 of 3: 100% tests passed, 0 tests failed out of 1", found.stdout)
         self.assertEqual(self.num_runs(), 3)
 
+    def test_the_slowest_of_many_tests_do_not_end_it(self):
+        for number in range(500):  # more text than a pipe holds
+            self.register(f'add_test({"long" * 40}{number} "true")')
+        found = self.soak(2)
+        self.assertEqual(found.returncode, 0, found.stderr)
+        self.assertIn("round 2 of 2: 100% tests passed, 0 tests failed out of 501", found.stdout)
+
     def test_rounds_of_other_sources_do_not_count(self):
         self.soak(1)
         (self.root / "source").write_text("changed")
