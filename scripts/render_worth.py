@@ -94,6 +94,8 @@ def section(part, result):
     runs = sum(row["num_seeds"] for row in result["summary"]["rows"])
     if disturbed:
         lines += ["", f"{disturbed} of {runs} runs got less than 90 % of the processor, which others used too."]
+    if left := [row for row in part.rows() if row not in result["compare"]["methods"]]:
+        lines += ["", f"Not trained yet: {', '.join(f'`{row}`' for row in left)}. The same command goes on with them."]
     lines += ["", f"Made by `{result['command']}`, [worth-{part.name}.json](/benchmarks/results/worth-{part.name}.json)."]
     return lines
 

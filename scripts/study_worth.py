@@ -3,8 +3,11 @@
 
 Usage: scripts/study_worth.py PROGRAM [--out FOLDER] [--parts NAME...] [--jobs N] [--list] [FLAG...]; further flags go to every
 comparison. The runs of a part train beside each other, as many as there are cores, each on one thread: two threads of one run wait
-for each other. All parts together take about 15 hours on two cores: --list says how many samples each one trains on. After each
-part the result goes to benchmarks/results/worth-NAME.json.
+for each other. All parts together take about 15 hours on two cores: --list says how many samples each one trains on.
+
+What a finished run is judged by, its config.json and metrics.jsonl, is kept in benchmarks/results/worth-runs, in the repository, so
+that another machine of the same kind goes on with what is missing. After each part, and when it is stopped, the rows whose seeds
+are all trained go to benchmarks/results/worth-NAME.json.
 """
 
 import argparse
@@ -16,12 +19,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 
 import render_study
 import worth_parts
 
 RESULTS = pathlib.Path(__file__).resolve().parent.parent / "benchmarks" / "results"
+JUDGED_BY = ["config.json", "metrics.jsonl"]
 
 
 def is_finished(run):
@@ -43,14 +48,42 @@ class RunFailed(Exception):
 
 class PartOfStudy:
     """The runs of one part. Each is a comparison of its own until it is finished, for a comparison belongs to one process; then all
-    move into the comparison of the part, which finds nothing left to train and makes the table."""
+    move into the comparison of the part, which finds nothing left to train and makes the table. `kept` is that comparison without
+    the weights."""
 
-    def __init__(self, part, program, out, flags):
+    def __init__(self, part, program, out, results, flags):
         self.part, self.program, self.flags = part, program, flags
         self.whole = out / part.name
         self.single = out / f"{part.name}-runs"
-        self.runs = [(method, seed) for seed in range(part.seeds) for method in part.rows()]
+        self.kept = results / "worth-runs" / part.name
+        self.result = results / f"worth-{part.name}.json"
+        self.runs = [(method, seed) for method in part.rows() for seed in range(part.seeds)]
         self.children = []
+        if self.kept.exists():
+            self.bring_back()
+
+    def bring_back(self):
+        """Adds the runs that are kept and not here."""
+        for method, seed in self.runs:
+            run = self.kept / f"{method}-seed{seed}"
+            if run.exists() and not self.place(method, seed).exists():
+                shutil.copytree(run, self.whole / run.name)
+                if not (self.whole / "compare.json").exists():
+                    shutil.copy(self.kept / "compare.json", self.whole)
+
+    def keep(self):
+        """Adds the finished runs to those that are kept, each of them whole or not at all."""
+        for run in [self.place(*run) for run in self.runs]:
+            if is_finished(run) and not (self.kept / run.name).exists():
+                self.kept.mkdir(parents=True, exist_ok=True)
+                if not (self.kept / "compare.json").exists():
+                    shutil.copy(run.parent / "compare.json", self.kept)
+                with tempfile.TemporaryDirectory(dir=self.kept) as folder:
+                    copy = pathlib.Path(folder) / run.name
+                    copy.mkdir()
+                    for name in JUDGED_BY:
+                        shutil.copy(run / name, copy)
+                    copy.rename(self.kept / run.name)
 
     def place(self, method, seed):
         """Where the run is or will be."""
@@ -88,6 +121,7 @@ class PartOfStudy:
             try:
                 for task in concurrent.futures.as_completed(tasks):
                     made += samples_of(task.result())
+                    self.keep()
                     method, seed = tasks[task]
                     left = self.samples_left() / made * (time.monotonic() - start)
                     print(f"[{self.num_finished()}/{len(self.runs)}] {method} seed {seed}; {describe_time(left)}", flush=True)
@@ -98,24 +132,35 @@ class PartOfStudy:
                         child.send_signal(signal.SIGTERM)
                 raise
 
+    def finished_rows(self):
+        return [row for row in self.part.rows() if all(is_finished(self.place(row, seed)) for seed in range(self.part.seeds))]
+
     def assemble(self):
         """Moves the finished runs to the comparison of the part, which begins as that of one of them."""
         for method, seed in self.runs:
             run = self.place(method, seed)
-            if run.parent == self.whole:
+            if run.parent == self.whole or not is_finished(run):
                 continue
             if not self.whole.exists():
                 run.parent.rename(self.whole)
             else:
                 run.rename(self.whole / run.name)
-        if self.single.exists():
+                shutil.rmtree(run.parent)
+        if self.num_finished() == len(self.runs) and self.single.exists():
             shutil.rmtree(self.single)
 
-    def summarize(self):
-        command = [self.program, "compare", "--out", self.whole, *self.part.flags(), *self.flags]
+    def publish(self):
+        """Makes the result of the rows that are finished, once there is one besides those that the others are compared with."""
+        self.keep()
+        self.assemble()
+        rows = self.finished_rows()
+        if not set(self.part.baselines()) < set(rows):
+            return
+        command = [self.program, "compare", "--out", self.whole, *self.part.flags(rows), *self.flags]
         code = subprocess.run(command).returncode
         if code != 0:
             raise RunFailed(f"{self.part.name}: the comparison ended with {code}")
+        render_study.collect_one(self.whole, self.result, f"scripts/study_worth.py --parts {self.part.name}")
 
 
 def describe_time(seconds):
@@ -142,19 +187,16 @@ def main():
             print(f"{part.name:<12} {part.num_rows() * part.seeds:>4} runs  {millions:>7.1f} million samples  {part.title}")
         return
     for number, part in enumerate(parts, 1):
-        study = PartOfStudy(part, arguments.program, arguments.out, flags)
+        study = PartOfStudy(part, arguments.program, arguments.out, arguments.results, flags)
         print(f"== [{number}/{len(parts)}] {part.name}: {study.num_finished()} of {len(study.runs)} runs done", flush=True)
         try:
             study.train_all(arguments.jobs)
-            study.assemble()
-            study.summarize()
+            study.publish()
         except RunFailed as error:
             sys.exit(f"study: {error}")
         except KeyboardInterrupt:
+            study.publish()
             sys.exit("study: stopped; the same command goes on")
-        render_study.collect_one(
-            study.whole, arguments.results / f"worth-{part.name}.json", f"scripts/study_worth.py --parts {part.name}"
-        )
     print("study: render the page with scripts/render_worth.py")
 
 

@@ -32,10 +32,13 @@ class Part:
     equal_budget: bool = True
     extra: list = field(default_factory=list)
 
+    def baselines(self):
+        """The rows that all others are compared with."""
+        return BUDGET_ROWS if self.equal_budget and self.target is not None else ["full"]
+
     def rows(self):
-        """The methods, those of the equal budget first."""
-        budget = BUDGET_ROWS if self.equal_budget and self.target is not None else []
-        return list(dict.fromkeys(budget + self.methods))
+        """The methods, those that the others are compared with first."""
+        return list(dict.fromkeys(self.baselines() + self.methods))
 
     def common_flags(self):
         flags = ["--threads", "1"]
@@ -43,14 +46,15 @@ class Part:
             flags += [f"--{key.replace('_', '-')}", str(value)]
         return flags + self.extra
 
-    def flags(self):
-        """Of the comparison as a whole."""
+    def flags(self, methods=None):
+        """Of the comparison as a whole, or of some of its methods."""
         flags = self.common_flags()
         if self.target is not None:
             flags += ["--target-prune", str(self.target)]
         if self.equal_budget and self.target is not None:
             flags.append("--equal-budget")
-        return [*flags, "--methods", *self.methods, "--seeds", *map(str, range(self.seeds))]
+        chosen = self.methods if methods is None else [method for method in self.methods if method in methods]
+        return [*flags, "--methods", *chosen, "--seeds", *map(str, range(self.seeds))]
 
     def flags_of(self, method, seed):
         """Of one of its runs. A comparison leaves the target to the methods that take one; where it has but one method, that

@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -15,6 +17,11 @@ from study_worth import PartOfStudy, RunFailed
 from worth_parts import BUDGET_ROWS, PARTS, Part
 
 PROGRAM = sys.argv.pop()
+
+
+def json_facts(folder):
+    """What a comparison is judged by: not the weights, which are not kept."""
+    return {name: fact for name, fact in facts_of(folder).items() if name.endswith((".json", ".jsonl"))}
 
 
 class Study(unittest.TestCase):
@@ -33,23 +40,26 @@ class Study(unittest.TestCase):
         )
 
     def study(self, flags=()):
-        return PartOfStudy(self.part, PROGRAM, self.folder / "runs", [*self.flags, *flags])
+        return PartOfStudy(self.part, PROGRAM, self.folder / "runs", self.folder / "results", [*self.flags, *flags])
 
     def train(self, study):
+        """A line for every run that it trained."""
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             study.train_all(2)
-            study.assemble()
-            study.summarize()
-        return printed.getvalue().splitlines()
+            study.publish()
+        return [line for line in printed.getvalue().splitlines() if line.startswith("[")]
+
+    def whole_comparison(self):
+        whole = self.folder / "whole"
+        subprocess.run([PROGRAM, "compare", "--out", whole, *self.part.flags(), *self.flags], check=True, stdout=subprocess.DEVNULL)
+        return whole
 
     def test_runs_beside_each_other_are_those_of_one_comparison(self):
         study = self.study()
         lines = self.train(study)
         self.assertEqual(len(lines), 2 * (len(BUDGET_ROWS) + 3))
         self.assertRegex(lines[-1], r"^\[14/14\] .* seed [01]; about 0 minutes left$")
-        whole = self.folder / "whole"
-        subprocess.run([PROGRAM, "compare", "--out", whole, *self.part.flags(), *self.flags], check=True, stdout=subprocess.DEVNULL)
-        self.assertIsNone(difference(facts_of(whole), facts_of(study.whole)))
+        self.assertIsNone(difference(facts_of(self.whole_comparison()), facts_of(study.whole)))
         self.assertFalse(study.single.exists())
 
     def test_a_study_that_was_stopped_goes_on(self):
@@ -60,9 +70,35 @@ class Study(unittest.TestCase):
         self.assertEqual(len(self.train(again)), 13)
         self.assertEqual(self.train(self.study()), [])
 
+    def test_another_machine_goes_on_with_the_runs_that_are_kept(self):
+        first = self.study()
+        for method, seed in first.runs[:5]:
+            first.train(method, seed)
+        first.keep()
+        shutil.rmtree(self.folder / "runs")
+        again = self.study()
+        self.assertEqual((again.num_finished(), len(again.missing())), (5, 9))
+        self.train(again)
+        made, expected = (json_facts(folder) for folder in (again.whole, self.whole_comparison()))
+        self.assertEqual(made, expected)
+        shutil.rmtree(self.folder / "runs")
+        self.assertEqual(self.train(self.study()), [])
+
+    def test_a_study_that_was_stopped_has_the_rows_that_are_finished(self):
+        study = self.study()
+        for method in [*BUDGET_ROWS, "bls-infobatch"]:
+            for seed in range(2):
+                study.train(method, seed)
+        study.train("el2n:score-epochs=1", 1)
+        with contextlib.redirect_stdout(io.StringIO()):
+            study.publish()
+        rows = json.loads(study.result.read_text())["summary"]["rows"]
+        self.assertEqual([row["method"] for row in rows], [*BUDGET_ROWS, "bls-infobatch"])
+        self.assertEqual(len(self.train(self.study())), 3)
+
     def test_a_run_that_fails_is_named_and_nothing_is_moved(self):
         study = self.study(["--epochs", "-1"])
-        with self.assertRaisesRegex(RunFailed, r"^(full|fewer-epochs) seed 0: ended with 2, see .*\1-seed0\.log$"):
+        with self.assertRaisesRegex(RunFailed, r"^full seed ([01]): ended with 2, see .*full-seed\1\.log$"):
             self.train(study)
         self.assertFalse(study.whole.exists())
 
