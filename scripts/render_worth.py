@@ -120,7 +120,8 @@ def page(results):
         lines += [
             "These comparisons are written and can be run, but have not been: on two cores most take one to two hours each. "
             "`scripts/study_worth.py build/bin/tamis --parts NAME` makes one, `--list` shows their size; "
-            "stopped and started again it goes on where it stopped.",
+            "stopped and started again it goes on where it stopped. What a finished run is judged by is kept in "
+            "`benchmarks/results/worth-runs`: commit it, and another machine goes on with the rest.",
             "",
             pages.table(
                 ["part", "what it compares", "runs", "million samples"],
