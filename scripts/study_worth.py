@@ -189,13 +189,16 @@ def main():
     for number, part in enumerate(parts, 1):
         study = PartOfStudy(part, arguments.program, arguments.out, arguments.results, flags)
         print(f"== [{number}/{len(parts)}] {part.name}: {study.num_finished()} of {len(study.runs)} runs done", flush=True)
+        stopped = False
         try:
-            study.train_all(arguments.jobs)
+            try:
+                study.train_all(arguments.jobs)
+            except KeyboardInterrupt:
+                stopped = True
             study.publish()
         except RunFailed as error:
             sys.exit(f"study: {error}")
-        except KeyboardInterrupt:
-            study.publish()
+        if stopped:
             sys.exit("study: stopped; the same command goes on")
     print("study: render the page with scripts/render_worth.py")
 
