@@ -95,7 +95,7 @@ def section(part, result):
     if disturbed:
         lines += ["", f"{disturbed} of {runs} runs got less than 90 % of the processor, which others used too."]
     if left := [row for row in part.rows() if row not in result["compare"]["methods"]]:
-        lines += ["", f"Not trained yet: {', '.join(f'`{row}`' for row in left)}. The same command goes on with them."]
+        lines += ["", f"Not trained yet: {', '.join(f'`{row}`' for row in left)}. The command below goes on with them."]
     lines += ["", f"Made by `{result['command']}`, [worth-{part.name}.json](/benchmarks/results/worth-{part.name}.json)."]
     return lines
 

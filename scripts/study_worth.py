@@ -42,6 +42,20 @@ def samples_of(run):
     return sum(epoch["samples"] for epoch in epochs)
 
 
+def add_run(run, comparison):
+    """Copies what a run is judged by, whole or not at all, and the comparison that it is in where there is none yet."""
+    comparison.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=comparison) as folder:
+        copy = pathlib.Path(folder) / run.name
+        copy.mkdir()
+        for name in JUDGED_BY:
+            shutil.copy(run / name, copy)
+        if not (comparison / "compare.json").exists():
+            shutil.copy(run.parent / "compare.json", folder)
+            (pathlib.Path(folder) / "compare.json").rename(comparison / "compare.json")
+        copy.rename(comparison / run.name)
+
+
 class RunFailed(Exception):
     pass
 
@@ -67,23 +81,13 @@ class PartOfStudy:
         for method, seed in self.runs:
             run = self.kept / f"{method}-seed{seed}"
             if run.exists() and not self.place(method, seed).exists():
-                shutil.copytree(run, self.whole / run.name)
-                if not (self.whole / "compare.json").exists():
-                    shutil.copy(self.kept / "compare.json", self.whole)
+                add_run(run, self.whole)
 
     def keep(self):
-        """Adds the finished runs to those that are kept, each of them whole or not at all."""
+        """Adds the finished runs to those that are kept."""
         for run in [self.place(*run) for run in self.runs]:
             if is_finished(run) and not (self.kept / run.name).exists():
-                self.kept.mkdir(parents=True, exist_ok=True)
-                if not (self.kept / "compare.json").exists():
-                    shutil.copy(run.parent / "compare.json", self.kept)
-                with tempfile.TemporaryDirectory(dir=self.kept) as folder:
-                    copy = pathlib.Path(folder) / run.name
-                    copy.mkdir()
-                    for name in JUDGED_BY:
-                        shutil.copy(run / name, copy)
-                    copy.rename(self.kept / run.name)
+                add_run(run, self.kept)
 
     def place(self, method, seed):
         """Where the run is or will be."""
